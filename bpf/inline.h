@@ -5,9 +5,9 @@
  * (collector/arch/record.h), which lies in its thread control block beside the name of the thread that it
  * is of. Which thread that is the kernel says, when it takes its slots: WIRE_CLAIM.
  *
- * The child of vfork() has its parent's memory and thread control block, so its calls go on in its parent's
+ * The child of vfork() has its parent's memory and thread control block, so its calls continue in its parent's
  * slots while that stands still. WIRE_SLOTS_SHARED says where they begin, WIRE_SLOTS_BACK where they end, in
- * the last moment before the kernel lets the parent go on. Threads that share a thread control block and run
+ * the last moment before the kernel lets the parent continue. Threads that share a thread control block and run
  * at the same time are told when they are made, and stopped until the collector has marked the block.
  */
 #ifndef TRACECTL_BPF_INLINE_H
@@ -149,7 +149,7 @@ static __always_inline void report_slots_shared(const struct task_struct *parent
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* The current task leaves its memory, and its parent may go on. */
+/* The current task leaves its memory, and its parent may continue. */
 static __always_inline void on_release(struct task_struct *task)
 {
     struct process_state *state = process_of(task);

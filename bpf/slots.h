@@ -10,7 +10,7 @@
  *
  * What the tokens of a slot say comes before anything else of the thread: whatever else is written flushes
  * them first. The ring being full keeps them where they are, and what happens then is lost without having
- * been packed: so the two predictors always go on from the same state.
+ * been packed: so the two predictors always continue from the same state.
  *
  * A thread that ends, or execs, while the ring is full leaves its slot behind for the collector.
  */

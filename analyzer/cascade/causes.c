@@ -81,7 +81,7 @@ static void take_signal(struct finder *finder, const struct waited *waited, uint
     }
 }
 
-/* Those who have arrived go on together: the first one who goes on closes the round. */
+/* Those who have arrived continue together: the first one who continues closes the round. */
 static void depart(struct finder *finder, struct waited *waited, uint32_t thread)
 {
     size_t own = waited->count;
@@ -250,7 +250,7 @@ static int cause_handler(struct finder *finder, const struct process_event *even
 }
 
 /* Whether the thread at once waits for the same condition again: then it was not the last signal that it
- * needed to go on, but a later one. */
+ * needed to continue, but a later one. */
 static bool waits_again(const struct finder *finder, const struct process_event *event)
 {
     const struct trace_thread *thread = &finder->trace->threads[event->thread];

@@ -278,7 +278,7 @@ static void widen(const struct frame *frame, struct piece *piece, size_t least)
         piece->to++;
 }
 
-/* The next loop is at `piece`: notes what was before it, but for a loop that it goes on from. */
+/* The next loop is at `piece`: notes what was before it, but for a loop that it continues from. */
 static int advance(struct frame_reader *reader, uint32_t thread, const struct frame *frame,
                    struct piece *before, const struct piece *piece)
 {

@@ -27,7 +27,7 @@ enum hb_edge_kind {
     HB_JOIN,    /* it ends; somebody waits for that */
     HB_SIGNAL,  /* a condition is signalled; the wait ends */
     HB_POST,    /* a semaphore is posted; the wait ends */
-    HB_BARRIER, /* the last one arrives; all go on */
+    HB_BARRIER, /* the last one arrives; all continue */
     HB_MESSAGE, /* bytes are sent; they are received */
     HB_ENQUEUE, /* an event is put into a queue; its handler begins */
     HB_FIFO,    /* the handler of an event that was queued before begins */

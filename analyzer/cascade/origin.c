@@ -9,7 +9,7 @@
 
 enum { MOST_STEPS = 64 /* back to the root */ };
 
-/* What a channel is to the process that has it; connections are not shared between processes as a rule. */
+/* What a channel is to the process that has it; connections are usually not shared between processes. */
 enum { CHANNEL_ACCEPTED = 1, CHANNEL_CONNECTED = 2, CHANNEL_SENT = 4 };
 
 void origins_release(struct origins *origins)

@@ -6,7 +6,7 @@
  * Of operations with a beginning and an end one event is kept. What others can wait for (a send, a write) is
  * where it began, so that it stands before what it causes; what waits (a receive, a join, a semaphore) is
  * where it ended, and only when it did; both carry the result. A wait on a condition and one on a barrier
- * keep both, because they are two things: to give up the mutex, to arrive; and to have it again, to go on. So
+ * keep both, because they are two things: to give up the mutex, to arrive; and to have it again, to continue. So
  * do handlers and sinks. Tries that failed and futexes are left out.
  */
 #ifndef TRACECTL_ANALYZER_CASCADE_TRACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Chains of nearest neighbours: from any cluster to the one nearest to it, from there on to the one nearest
- * to that, until two are nearest to each other; these are merged, and the chain goes on from what is left of
+ * to that, until two are nearest to each other; these are merged, and the chain continues from what is left of
  * it. Merging must never bring a third cluster nearer, which holds for complete, average, weighted and ward.
  * Then each scan of a row either makes the chain longer or ends in a merge, so that there are O(n) of them.
  *

@@ -246,7 +246,7 @@ static enum divergence_kind kind_of_end(const struct thread_diff *thread, const 
         return DIVERGENCE_NONE;
     if (faulty_ends && !normal_ends)
         return DIVERGENCE_STOPS;
-    return normal_ends && !faulty_ends ? DIVERGENCE_GOES_ON : DIVERGENCE_NONE;
+    return normal_ends && !faulty_ends ? DIVERGENCE_CONTINUES : DIVERGENCE_NONE;
 }
 
 /* ------------------------------------------------------------------------------------------ the answer */
@@ -338,7 +338,7 @@ const char *divergence_kind_name(enum divergence_kind kind)
         [DIVERGENCE_HANGS] = "never returned",
         [DIVERGENCE_HUNG_NORMAL] = "returned",
         [DIVERGENCE_STOPS] = "ended early",
-        [DIVERGENCE_GOES_ON] = "went on",
+        [DIVERGENCE_CONTINUES] = "went on",
         [DIVERGENCE_LOOP_SHORTER] = "loop ended early",
         [DIVERGENCE_LOOP_LONGER] = "loop ran longer",
         [DIVERGENCE_ORDER] = "order swapped",

@@ -18,8 +18,8 @@ enum divergence_kind {
     DIVERGENCE_NONE,         /* no difference is known */
     DIVERGENCE_HANGS,        /* never came back from its last call; the normal run did, or went on */
     DIVERGENCE_HUNG_NORMAL,  /* the other way round */
-    DIVERGENCE_STOPS,        /* ends where the normal run goes on */
-    DIVERGENCE_GOES_ON,      /* goes on where the normal run ends */
+    DIVERGENCE_STOPS,        /* ends where the normal run continues */
+    DIVERGENCE_CONTINUES,    /* continues where the normal run ends */
     DIVERGENCE_LOOP_SHORTER, /* one loop, fewer iterations, and nothing else where they part */
     DIVERGENCE_LOOP_LONGER,
     DIVERGENCE_ORDER,   /* the same calls as often, in another order */

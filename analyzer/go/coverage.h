@@ -13,7 +13,7 @@
  *     close, unlock, runlock, signal, broadcast, done        Req4: unblocking, nop
  *     go                      covered                        Req5
  *
- * "Blocked": the operation had to wait; "unblocking": it let another goroutine go on; "blocking": while its
+ * "Blocked": the operation had to wait; "unblocking": it let another goroutine continue; "blocking": while its
  * goroutine held the lock that it took, another one had to wait for it; "nop": none of these.
  *
  * Who has covered a requirement is a node of the global goroutine tree: goroutines of different runs are the

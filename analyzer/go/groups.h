@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The goroutines of a service that goes on: how many there are from each place, what they do and since when,
- * and which of them look as if they will never go on. Events are fed one by one; memory goes with the
+ * The goroutines of a service that continues: how many there are from each place, what they do and since when,
+ * and which of them look as if they will never continue. Events are fed one by one; memory goes with the
  * goroutines that live and with the objects that they wait for (some 300 bytes each), not with those that
  * have ended.
  *
@@ -14,9 +14,9 @@
  *     it was seen being made, and it waits for others in an operation on objects that are known;
  *     it has waited for a fifth of the observed time, for a second, and three times as long as any wait there
  *     that has ended;
- *     nobody has used its objects since in a way that could let it go on (of a channel: in the other
+ *     nobody has used its objects since in a way that could let it continue (of a channel: in the other
  * direction); no timer of packages time and context is pending that it, or who made it (before that), has
- * set; none of its relatives may be about to let it go on. Relatives are its children, who made it unless
+ * set; none of its relatives may be about to let it continue. Relatives are its children, who made it unless
  * that one has since made another at the same place, and what that one made in between at other places; they
  * may when they are not abandoned themselves.
  *

@@ -57,7 +57,7 @@ static bool waits_long(const struct survey *survey, const struct member *member)
            waited >= LONG_WAITS * survey->groups->stops[member->stop]->longest_ns;
 }
 
-/* Whether nothing but its relatives can be expected to let it go on. */
+/* Whether nothing but its relatives can be expected to let it continue. */
 static bool looks_abandoned(const struct survey *survey, const struct member *member)
 {
     return member->state == GO_STATE_BLOCKED && member->created_ns && member->matches &&
@@ -85,7 +85,7 @@ static bool is_overtaken(const struct member *parent, const struct member *membe
     return false;
 }
 
-/* Whether one that its maker made between the siblings of its own origin before it and behind it may go on;
+/* Whether one that its maker made between the siblings of its own origin before it and behind it may continue;
  * members are sorted by maker and time. */
 static bool sibling_may_help(const struct survey *survey, size_t at)
 {
@@ -110,7 +110,7 @@ static bool sibling_may_help(const struct survey *survey, size_t at)
     return false;
 }
 
-/* Carries from those that may go on to those that they may let go on; whether there was one. */
+/* Carries from those that may continue to those that they may let continue; whether there was one. */
 static bool carry_on(const struct survey *survey)
 {
     bool changed = false;

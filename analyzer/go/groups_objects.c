@@ -54,7 +54,7 @@ static struct used_object *get(struct go_groups *groups, uint64_t key)
     return object;
 }
 
-/* Whom the operation could let go on, as bits. */
+/* Whom the operation could let continue, as bits. */
 static unsigned directions(enum go_op operation, bool send)
 {
     switch (operation) {

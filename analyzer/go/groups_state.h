@@ -40,7 +40,7 @@ struct member {
     UT_hash_handle hh;
 };
 
-/* What could let a goroutine go on that waits to receive (or for a lock, group, condition), and to send. */
+/* What could let a goroutine continue that waits to receive (or for a lock, group, condition), and to send. */
 enum direction { TO_RECEIVE, TO_SEND, DIRECTIONS };
 
 struct use {
@@ -121,7 +121,7 @@ void origins_free(struct go_groups *groups);
 /* An operation on an object; a select offers `send` or not. */
 int object_used(struct go_groups *groups, uint64_t object, enum go_op operation, bool send,
                 uint64_t goroutine, uint32_t site);
-/* Somebody was let go on who waited there. */
+/* Somebody was let continue who waited there. */
 void object_released(struct go_groups *groups, uint64_t object, uint64_t goroutine);
 /* One more waits there (1), or one less (-1). */
 int object_waits(struct go_groups *groups, uint64_t object, int change);

@@ -6,7 +6,7 @@
  * objects that somebody holds or waits for.
  *
  * An operation that has begun is over when its goroutine begins another one that is no part of it, ends, or
- * is known to have succeeded at once. So the last operation of a goroutine that was let go on but has not
+ * is known to have succeeded at once. So the last operation of a goroutine that was let continue but has not
  * done anything since counts as over only if the goroutine has run since; if it then stops again for the same
  * reason (another one was faster to the lock), it is inside again.
  *
@@ -73,8 +73,8 @@ struct go_action {
     bool acquired;            /* of a lock: the goroutine has got it */
     bool has_result;
     int64_t result;    /* GO_EVENT_RESULT */
-    unsigned woken;    /* goroutines that it let go on */
-    uint64_t woken_by; /* who let it go on last; 0: nobody, or the runtime */
+    unsigned woken;    /* goroutines that it let continue */
+    uint64_t woken_by; /* who let it continue last; 0: nobody, or the runtime */
     struct go_select_case {
         uint64_t object;
         bool send;
@@ -178,7 +178,7 @@ const struct go_object *go_replay_object(const struct go_replay *replay, uint64_
  * tell when timers run. */
 #define GO_TIMER_LATE_NS 30000000000u
 
-/* A timer that could let somebody go on: it was set, and has neither been stopped, nor run with an effect
+/* A timer that could let somebody continue: it was set, and has neither been stopped, nor run with an effect
  * that was seen. That it is overdue means nothing: the runtime may be late, and so may tracectl have made it.
  */
 struct go_timer {

@@ -101,7 +101,7 @@ int actions_result(struct go_replay *replay, struct goroutine *goroutine, int64_
 int actions_block(struct go_replay *replay, struct goroutine *goroutine, enum go_wait wait);
 /* It runs again after it had stopped. */
 int actions_resume(struct go_replay *replay, struct goroutine *goroutine);
-/* `waker` lets `woken` go on. */
+/* `waker` lets `woken` continue. */
 void actions_wake(struct goroutine *waker, struct goroutine *woken);
 /* It panics: what can panic may not have been done. */
 int actions_panic(struct go_replay *replay, struct goroutine *goroutine);

@@ -210,7 +210,7 @@ static bool waits_at(const struct go_goroutine *goroutine, uint64_t channel)
     return false;
 }
 
-/* Whether somebody goes on when the timer is due, as far as that can be known. */
+/* Whether somebody continues when the timer is due, as far as that can be known. */
 static bool is_awaited(const struct go_replay *replay, const struct timer *timer)
 {
     const struct goroutine *goroutine, *next;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The interleaving of a run as rows in the order of time, a column a goroutine, as beside listing 1 of
- * Taheri's dissertation (2022): what each goroutine did, where it had to wait, who let it go on.
+ * Taheri's dissertation (2022): what each goroutine did, where it had to wait, who let it continue.
  *
  * Of many goroutines those matter that are stuck or wait for each other, and those that had to do with them:
- * who made them, who has used what they wait for, whom they let go on and who did that to them. Of stuck ones
+ * who made them, who has used what they wait for, whom they let continue and who did that to them. Of stuck ones
  * that were made at one place and wait at one place, two are shown. Where none is stuck, all of the
  * program's own are, as far as there is room.
  *
@@ -50,7 +50,7 @@ struct go_timeline_row {
     bool blocked;                     /* with GO_MOMENT_OPERATES: it stopped to wait at once */
     bool has_result, result_sends;    /* of a select: the case is a send */
     int64_t result;                   /* GO_EVENT_RESULT */
-    uint32_t woken;                   /* goroutines that it let go on; the first one is `other` */
+    uint32_t woken;                   /* goroutines that it let continue; the first one is `other` */
     uint32_t stretch; /* this row and the next `stretch` - 1 are a stretch that repeats; or 0 */
     uint64_t repeats; /* how often it came, all in all */
 };

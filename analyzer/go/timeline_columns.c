@@ -105,7 +105,7 @@ static int add_stuck(struct go_timeline *timeline, const struct go_replay *repla
         const struct go_goroutine *goroutine = go_replay_goroutine(replay, verdict->outcomes[i].goroutine);
         struct go_timeline_column *column, candidate;
 
-        if (verdict->outcomes[i].fate != GO_FATE_STUCK || !goroutine)
+        if (verdict->outcomes[i].kind != GO_OUTCOME_STUCK || !goroutine)
             continue;
         candidate = describe(goroutine);
         if (count_alike(timeline, &candidate) < MOST_ALIKE)
@@ -199,7 +199,7 @@ static void mark_stuck(struct go_timeline *timeline, const struct go_verdict *ve
     for (size_t i = 0; i < verdict->outcome_count; i++) {
         struct go_timeline_column *column = find_column(timeline, verdict->outcomes[i].goroutine);
 
-        if (column && verdict->outcomes[i].fate == GO_FATE_STUCK)
+        if (column && verdict->outcomes[i].kind == GO_OUTCOME_STUCK)
             column->stuck = true;
     }
     for (size_t i = 0; i < verdict->cycle_count; i++) {

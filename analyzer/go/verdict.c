@@ -193,9 +193,9 @@ static int copy_outcomes(const struct judgement *judgement, struct go_verdict *v
         if (suspect->silent)
             continue;
         verdict->outcomes[verdict->outcome_count++] = suspect->outcome;
-        verdict->stuck += suspect->outcome.fate == GO_FATE_STUCK;
-        verdict->unfinished += suspect->outcome.fate == GO_FATE_UNFINISHED;
-        verdict->unknown += suspect->outcome.fate == GO_FATE_UNKNOWN;
+        verdict->stuck += suspect->outcome.kind == GO_OUTCOME_STUCK;
+        verdict->unfinished += suspect->outcome.kind == GO_OUTCOME_UNFINISHED;
+        verdict->unknown += suspect->outcome.kind == GO_OUTCOME_UNKNOWN;
     }
     return 0;
 }
@@ -243,7 +243,7 @@ static struct go_test_verdict *test_of(const struct tests *tests, uint64_t key)
                    sizeof(*tests->verdict->tests), compare_test);
 }
 
-/* What the fate of one goroutine means for its test; what is worse stays. */
+/* What the outcome of one goroutine means for its test; what is worse stays. */
 static void judge_test(const struct tests *tests, const struct suspect *suspect)
 {
     struct go_test_verdict *test = test_of(tests, suspect->outcome.goroutine);

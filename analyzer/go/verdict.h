@@ -35,7 +35,7 @@
 
 #include "analyzer/go/replay.h"
 
-/* A timer that is due later than this after the last event lets nobody go on: nobody would wait for it. */
+/* A timer that is due later than this after the last event lets nobody continue: nobody would wait for it. */
 #define GO_TIMER_HORIZON_NS 30000000000u
 
 /* The goid of the one that runs main.main, or package testing. */
@@ -44,7 +44,7 @@ enum { GO_MAIN_GOROUTINE = 1 };
 enum go_verdict_kind {
     GO_VERDICT_PASS,
     GO_VERDICT_LEAK,            /* stuck goroutines are left over */
-    GO_VERDICT_GLOBAL_DEADLOCK, /* nobody could go on, the main goroutine (or a test's) included */
+    GO_VERDICT_GLOBAL_DEADLOCK, /* nobody could continue, the main goroutine (or a test's) included */
     GO_VERDICT_CRASH,           /* a panic that nobody recovered, a fatal error, a signal */
     GO_VERDICT_TIMEOUT,         /* the time limit ended the run */
 };
@@ -74,44 +74,44 @@ struct go_verdict_options {
     bool operations; /* operations were recorded (go_program) */
 };
 
-enum go_fate {
-    GO_FATE_STUCK,
-    GO_FATE_UNFINISHED, /* it may go on */
-    GO_FATE_UNKNOWN,    /* events are missing, or it has been waiting since before the recording */
+enum go_outcome_kind {
+    GO_OUTCOME_STUCK,
+    GO_OUTCOME_UNFINISHED, /* it may continue */
+    GO_OUTCOME_UNKNOWN,    /* events are missing, or it has been waiting since before the recording */
 };
 
-/* Why a goroutine may go on. */
-enum go_hope {
-    GO_HOPE_NONE,
-    GO_HOPE_RUNS, /* or could */
-    GO_HOPE_SLEEPS,
-    GO_HOPE_NETWORK,
-    GO_HOPE_RUNTIME, /* it waits for something in the runtime or the standard library */
-    GO_HOPE_TIMER,
-    GO_HOPE_SIGNAL,
-    GO_HOPE_RELEASE, /* `by` can release it */
+/* Why a goroutine may continue. */
+enum go_unblock {
+    GO_UNBLOCK_NONE,
+    GO_UNBLOCK_RUNS, /* or could */
+    GO_UNBLOCK_SLEEPS,
+    GO_UNBLOCK_NETWORK,
+    GO_UNBLOCK_RUNTIME, /* it waits for something in the runtime or the standard library */
+    GO_UNBLOCK_TIMER,
+    GO_UNBLOCK_SIGNAL,
+    GO_UNBLOCK_RELEASE, /* `by` can release it */
 };
 
 struct go_outcome {
     uint64_t goroutine;
-    enum go_fate fate;
-    enum go_hope hope;
+    enum go_outcome_kind kind;
+    enum go_unblock unblock;
     uint64_t by;
 };
 
 /* Why one goroutine waits for another. */
-enum go_tie {
-    GO_TIE_HOLDS,   /* the other holds the lock */
-    GO_TIE_WRITER,  /* the other waits to write, and readers must wait behind it */
-    GO_TIE_PEER,    /* only the other one has used the channel the other way, of those that live */
-    GO_TIE_ADDED,   /* the other has added to the wait group and not taken it back */
-    GO_TIE_SIGNALS, /* only the other one has signalled the condition */
+enum go_wait_for_reason {
+    GO_WAIT_FOR_HOLDS,   /* the other holds the lock */
+    GO_WAIT_FOR_WRITER,  /* the other waits to write, and readers must wait behind it */
+    GO_WAIT_FOR_PEER,    /* only the other one has used the channel the other way, of those that live */
+    GO_WAIT_FOR_ADDED,   /* the other has added to the wait group and not taken it back */
+    GO_WAIT_FOR_SIGNALS, /* only the other one has signalled the condition */
 };
 
 struct go_wait_for {
     uint64_t goroutine, on; /* goids */
     uint64_t object;
-    enum go_tie tie;
+    enum go_wait_for_reason reason;
     uint32_t site; /* where `on` took or used the object; 0: not known */
     uint64_t ns;   /* when */
 };

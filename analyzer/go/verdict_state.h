@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the verdict share: verdict.c (decision), verdict_fates.c (who may go on),
+/* What the files of the verdict share: verdict.c (decision), verdict_outcomes.c (who may continue),
  * verdict_wait_for.c (who waits for whom). */
 #ifndef TRACECTL_ANALYZER_GO_VERDICT_STATE_H
 #define TRACECTL_ANALYZER_GO_VERDICT_STATE_H
@@ -11,7 +11,7 @@ struct suspect {
     const struct go_goroutine *goroutine;
     const struct go_action *waits; /* go_waiting_in() */
     struct go_outcome outcome;
-    bool silent; /* it waits inside package testing: it neither goes on by itself nor is reported */
+    bool silent; /* it waits inside package testing: it neither continues by itself nor is reported */
 };
 
 struct judgement {
@@ -28,7 +28,7 @@ enum go_role judgement_role(const struct judgement *judgement, uint32_t function
 struct suspect *judgement_find(const struct judgement *judgement, uint64_t goroutine);
 static inline bool is_stuck(const struct suspect *suspect)
 {
-    return suspect && suspect->outcome.fate == GO_FATE_STUCK;
+    return suspect && suspect->outcome.kind == GO_OUTCOME_STUCK;
 }
 
 /* The operations that use a channel or condition the other way, as bits of enum go_op. */
@@ -36,7 +36,7 @@ uint64_t opposite_of(enum go_op operation);
 /* Whether a reader waits only because a writer waits before it: nobody holds the lock to write. */
 bool waits_behind_writer(const struct judgement *judgement, const struct suspect *suspect);
 
-/* Decides the fates. */
+/* Decides the outcomes. */
 void judgement_fates(struct judgement *judgement);
 
 /* The shortest cycle of stuck goroutines; 0 or -ENOMEM. */

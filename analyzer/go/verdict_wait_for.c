@@ -59,7 +59,7 @@ static int add_holders(const struct judgement *judgement, const struct suspect *
                          (struct go_wait_for){.goroutine = suspect->outcome.goroutine,
                                               .on = holders[i],
                                               .object = object,
-                                              .tie = GO_TIE_HOLDS,
+                                              .reason = GO_WAIT_FOR_HOLDS,
                                               .site = held->site,
                                               .ns = held->ns});
     }
@@ -73,7 +73,7 @@ static int add_holders(const struct judgement *judgement, const struct suspect *
                      (struct go_wait_for){.goroutine = suspect->outcome.goroutine,
                                           .on = writer->outcome.goroutine,
                                           .object = object,
-                                          .tie = GO_TIE_WRITER,
+                                          .reason = GO_WAIT_FOR_WRITER,
                                           .site = writer->waits->site,
                                           .ns = writer->waits->ns});
     }
@@ -116,7 +116,7 @@ static int add_peer(const struct judgement *judgement, const struct suspect *sus
                         .goroutine = goroutine,
                         .on = peer->goroutine,
                         .object = object,
-                        .tie = operation == GO_OP_COND_WAIT ? GO_TIE_SIGNALS : GO_TIE_PEER,
+                        .reason = operation == GO_OP_COND_WAIT ? GO_WAIT_FOR_SIGNALS : GO_WAIT_FOR_PEER,
                         .site = peer->site,
                         .ns = peer->ns,
                     });
@@ -127,7 +127,7 @@ static enum go_op case_operation(const struct go_select_case *select_case)
     return select_case->send ? GO_OP_CHAN_SEND : GO_OP_CHAN_RECV;
 }
 
-/* A select goes on with any of its cases: it waits for the others only if each case has its peer. */
+/* A select continues with any of its cases: it waits for the others only if each case has its peer. */
 static int add_cases(const struct judgement *judgement, const struct suspect *suspect, struct edges *edges)
 {
     const struct go_action *select = suspect->waits;
@@ -157,7 +157,7 @@ static int add_adders(const struct judgement *judgement, const struct suspect *s
                      (struct go_wait_for){.goroutine = suspect->outcome.goroutine,
                                           .on = user->goroutine,
                                           .object = object->object,
-                                          .tie = GO_TIE_ADDED,
+                                          .reason = GO_WAIT_FOR_ADDED,
                                           .site = user->site,
                                           .ns = user->ns});
     }

@@ -17,7 +17,7 @@
  *   2. Procedure 1 on the result, because new loops may make blocks equal; bodies that are new are known in
  *      the next round.
  *
- * Rounds go on until one changes nothing. Every step makes a sequence shorter or leaves it alone, so they
+ * Rounds continue until one changes nothing. Every step makes a sequence shorter or leaves it alone, so they
  * end. Equal sequences stay equal in every round: what a thread's summary is depends on its own events and on
  * the set of all bodies, never on the order in which threads were read.
  */

@@ -265,7 +265,7 @@ static int add_event(struct thread_state *state, const struct event *event)
     return nlr_builder_push(state->builder, nlr_symbol(symbol));
 }
 
-/* Reads the stream to its end. A damaged segment is a gap like others: the iterator goes on behind it. */
+/* Reads the stream to its end. A damaged segment is a gap like others: the iterator continues after it. */
 static int read_events(struct worker *worker, int64_t thread_id, struct event_iter *iter, struct error *err)
 {
     struct event event;

@@ -234,7 +234,7 @@ static uint32_t least_child(const struct order_tree *order, uint32_t node)
 }
 
 /* Where the question leads to from a node that was refined: into a child, unless another one is behind it, or
- * its threads have left their own program for good. */
+ * its threads have left their own program permanently. */
 static bool leads_into(const struct order_tree *order, uint32_t child, bool everything, const uint32_t *own)
 {
     uint32_t least = least_child(order, order->tree->nodes[child].parent);

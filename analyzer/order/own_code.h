@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Private to analyzer/order/: how far into its stack a thread is in its own program, and where it has called
- * the system's libraries for good. */
+ * the system's libraries permanently. */
 #ifndef TRACECTL_ANALYZER_ORDER_OWN_CODE_H
 #define TRACECTL_ANALYZER_ORDER_OWN_CODE_H
 

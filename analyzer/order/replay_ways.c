@@ -239,7 +239,7 @@ static int add_way(const struct walk *walk, uint32_t site, const struct replay_t
 }
 
 /* Goes through the block from `address` on, up to its first call that is recorded. A call of which nobody
- * knows what it calls may have called nothing: the way goes on behind it as well. */
+ * knows what it calls may have called nothing: the way continues after it as well. */
 static int walk_block(struct walk *walk, uint32_t block, uint64_t address, const struct replay_turns *turns)
 {
     const struct flow_graph *graph = walk->maker->graph;

@@ -190,7 +190,7 @@ static void draw_arrow(const struct drawing *drawing, struct svg_point from, str
     svg_path(drawing->svg, commands, &head);
 }
 
-/* From the last row of who let a goroutine go on to where that one does. */
+/* From the last row of who let a goroutine continue to where that one does. */
 static void draw_wakes(const struct drawing *drawing)
 {
     const struct go_timeline *timeline = drawing->timeline;

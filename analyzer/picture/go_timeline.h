@@ -2,7 +2,7 @@
 /*
  * The interleaving of goroutines as a picture (beside listing 1 of Taheri's dissertation, 2022): a line down
  * for each goroutine, what it did from top to bottom in the order of time, dashed while it waits, and an
- * arrow from who let it go on.
+ * arrow from who let it continue.
  */
 #ifndef TRACECTL_ANALYZER_PICTURE_GO_TIMELINE_H
 #define TRACECTL_ANALYZER_PICTURE_GO_TIMELINE_H

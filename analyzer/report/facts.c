@@ -137,7 +137,8 @@ static const struct fact {
     {"Stored", fact_size},
 };
 
-const char *report_role(const struct report *report, size_t run, char text[32])
+/* "Normal run", "Faulty run", "Normal run 2" or "Run", in a buffer of at least 32 bytes. */
+static const char *report_role(const struct report *report, size_t run, char text[32])
 {
     size_t count = report->input->run_count;
 

@@ -24,9 +24,6 @@ static inline bool report_compares(const struct report *report)
     return report->input->run_count > 1;
 }
 
-/* "Normal run", "Faulty run", "Normal run 2" or "Run", in a buffer of at least 32 bytes. */
-const char *report_role(const struct report *report, size_t run, char text[32]);
-
 static inline const struct tracestore_run *report_run(const struct report *report, size_t run)
 {
     return report->input->sources[run].run;

@@ -134,8 +134,10 @@ static int read_objects(struct objects *objects, struct attribute_kind kind, con
     return r;
 }
 
-int cli_objects_of(const struct objects_arguments *arguments, const struct run_loops *run,
-                   struct objects *ret_objects, struct error *err)
+/* Threads in the order of the summary; a process has what at least one of its threads has. Fails with -ENOMEM
+ * or -EOVERFLOW. Release also after a failure. */
+static int cli_objects_of(const struct objects_arguments *arguments, const struct run_loops *run,
+                          struct objects *ret_objects, struct error *err)
 {
     int r;
 

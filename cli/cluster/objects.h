@@ -28,10 +28,6 @@ struct objects {
     bool processes;
 };
 
-/* Threads in the order of the summary; a process has what at least one of its threads has. Fails with -ENOMEM
- * or -EOVERFLOW. Release also after a failure. */
-int cli_objects_of(const struct objects_arguments *arguments, const struct run_loops *run,
-                   struct objects *ret_objects, struct error *err);
 void cli_objects_release(struct objects *objects);
 
 /* Reads the run and its objects. Fails as cli_loops_read does. Release both also after a failure. */

@@ -76,7 +76,8 @@ static bool descriptor_reads(int fd, const struct stat *output, const char *reso
     return *resolved && is_beside(resolved, name);
 }
 
-bool output_file_is_read(const char *path)
+/* Whether the file belongs to what this process reads. */
+static bool output_file_is_read(const char *path)
 {
     DIR *descriptors = opendir("/proc/self/fd");
     char resolved[PATH_MAX] = "";

@@ -31,7 +31,4 @@ int output_file_open(struct output_file *file, const char *path, struct error *e
  * zeroed one. */
 int output_file_close(struct output_file *file, int r, struct error *err);
 
-/* Whether the file belongs to what this process reads. */
-bool output_file_is_read(const char *path);
-
 #endif

@@ -277,7 +277,7 @@ uint32_t go_goroutine_site(const struct go_goroutine *goroutine)
     return goroutine->function;
 }
 
-const char *go_hope_text(enum go_hope hope)
+const char *go_unblock_text(enum go_unblock unblock)
 {
     static const char *const names[] = {
         "",
@@ -290,12 +290,12 @@ const char *go_hope_text(enum go_hope hope)
         "another goroutine may unblock it",
     };
 
-    return hope < ARRAY_SIZE(names) ? names[hope] : "";
+    return unblock < ARRAY_SIZE(names) ? names[unblock] : "";
 }
 
-const char *go_tie_text(enum go_tie tie)
+const char *go_wait_for_text(enum go_wait_for_reason reason)
 {
     static const char *const names[] = {"holds", "waits to write", "only peer", "joined", "only signaller"};
 
-    return tie < ARRAY_SIZE(names) ? names[tie] : "";
+    return reason < ARRAY_SIZE(names) ? names[reason] : "";
 }

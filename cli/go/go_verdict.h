@@ -74,8 +74,8 @@ const char *go_state_text(enum go_state state);
 /* Where a goroutine is: the site of its outermost operation, else the function that it began with. */
 uint32_t go_goroutine_site(const struct go_goroutine *goroutine);
 /* Why it may continue: "runs", "sleeps", ... */
-const char *go_hope_text(enum go_hope hope);
+const char *go_unblock_text(enum go_unblock unblock);
 /* "holds", "only peer": what the goroutine that is waited for has to do with the object. */
-const char *go_tie_text(enum go_tie tie);
+const char *go_wait_for_text(enum go_wait_for_reason reason);
 
 #endif

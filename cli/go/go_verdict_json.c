@@ -116,19 +116,19 @@ static json_t *outcome_json(const struct go_judged *judged, const struct go_outc
 {
     json_t *object = goroutine_json(judged, outcome);
 
-    if (outcome->fate == GO_FATE_UNFINISHED) {
-        json_object_set_new(object, "reason", json_string(go_hope_text(outcome->hope)));
+    if (outcome->kind == GO_OUTCOME_UNFINISHED) {
+        json_object_set_new(object, "reason", json_string(go_unblock_text(outcome->unblock)));
         json_object_set_new(object, "released_by", go_label_json(judged, outcome->by));
     }
     return object;
 }
 
-static void add_outcomes(const struct go_judged *judged, enum go_fate fate, json_t *array)
+static void add_outcomes(const struct go_judged *judged, enum go_outcome_kind kind, json_t *array)
 {
-    if (fate == GO_FATE_STUCK && judged->verdict.kind == GO_VERDICT_CRASH)
+    if (kind == GO_OUTCOME_STUCK && judged->verdict.kind == GO_VERDICT_CRASH)
         return; /* the goroutine that crashed might have unblocked them */
     for (size_t i = 0; i < judged->verdict.outcome_count; i++)
-        if (judged->verdict.outcomes[i].fate == fate)
+        if (judged->verdict.outcomes[i].kind == kind)
             json_array_append_new(array, outcome_json(judged, &judged->verdict.outcomes[i]));
 }
 
@@ -142,12 +142,12 @@ static void add_cycle(const struct go_judged *judged, json_t *array)
         char object[32];
 
         snprintf(object, sizeof(object), "0x%llx", (unsigned long long)edge->object);
-        json_array_append_new(array,
-                              json_pack("{s:o, s:s, s:o, s:o, s:s, s:o}", "goroutine",
-                                        go_label_json(judged, edge->goroutine), "object", object, "at",
-                                        place_json(judged, go_goroutine_site(goroutine)), "waits_for",
-                                        go_label_json(judged, edge->on), "because", go_tie_text(edge->tie),
-                                        "since", place_json(judged, edge->site)));
+        json_array_append_new(array, json_pack("{s:o, s:s, s:o, s:o, s:s, s:o}", "goroutine",
+                                               go_label_json(judged, edge->goroutine), "object", object, "at",
+                                               place_json(judged, go_goroutine_site(goroutine)), "waits_for",
+                                               go_label_json(judged, edge->on), "because",
+                                               go_wait_for_text(edge->reason), "since",
+                                               place_json(judged, edge->site)));
     }
 }
 
@@ -180,8 +180,9 @@ json_t *go_verdict_json(const struct go_judged_run *run)
 {
     static const struct {
         const char *key;
-        enum go_fate fate;
-    } lists[] = {{"leaked", GO_FATE_STUCK}, {"unfinished", GO_FATE_UNFINISHED}, {"unknown", GO_FATE_UNKNOWN}};
+        enum go_outcome_kind kind;
+    } lists[] = {
+        {"leaked", GO_OUTCOME_STUCK}, {"unfinished", GO_OUTCOME_UNFINISHED}, {"unknown", GO_OUTCOME_UNKNOWN}};
     json_t *document = json_object(), *programs = json_array(), *cycle = json_array(), *tests = json_array();
     uint64_t lost = 0;
 
@@ -190,7 +191,7 @@ json_t *go_verdict_json(const struct go_judged_run *run)
         json_t *array = json_array();
 
         for (size_t i = 0; i < run->count; i++)
-            add_outcomes(&run->judged[i], lists[list].fate, array);
+            add_outcomes(&run->judged[i], lists[list].kind, array);
         json_object_set_new(document, lists[list].key, array);
     }
     for (size_t i = 0; i < run->count; i++) {

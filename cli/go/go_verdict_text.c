@@ -16,13 +16,13 @@ static const double NS_PER_S = 1e9;
 
 /* ------------------------------------------------------------------------------------------ first line */
 
-static size_t sum(const struct go_judged_run *run, enum go_fate fate)
+static size_t sum(const struct go_judged_run *run, enum go_outcome_kind kind)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < run->count; i++)
         for (size_t j = 0; j < run->judged[i].verdict.outcome_count; j++)
-            count += run->judged[i].verdict.outcomes[j].fate == fate;
+            count += run->judged[i].verdict.outcomes[j].kind == kind;
     return count;
 }
 
@@ -59,7 +59,7 @@ static const char *are_blocked(size_t count)
 
 static void put_first_line(FILE *out, const struct go_judged_run *run)
 {
-    size_t stuck = sum(run, GO_FATE_STUCK), unfinished = sum(run, GO_FATE_UNFINISHED);
+    size_t stuck = sum(run, GO_OUTCOME_STUCK), unfinished = sum(run, GO_OUTCOME_UNFINISHED);
 
     text_print(out, "%s: ", go_verdict_name(run->kind));
     switch (run->kind) {
@@ -201,8 +201,8 @@ static char *make_key(const struct go_judged *judged, const struct go_outcome *o
 
     if (!out)
         return NULL;
-    text_print(out, "%s %d %d %d %" PRId64 " %u", judged->program->label, (int)outcome->fate,
-               (int)outcome->hope, (int)goroutine->state, goroutine->wait_reason,
+    text_print(out, "%s %d %d %d %" PRId64 " %u", judged->program->label, (int)outcome->kind,
+               (int)outcome->unblock, (int)goroutine->state, goroutine->wait_reason,
                go_goroutine_site(goroutine));
     for (; goroutine && goroutine->parent; goroutine = go_replay_parent(judged->replay, goroutine))
         text_print(out, " %u", goroutine->created_at);
@@ -253,8 +253,8 @@ static void put_group(FILE *out, const struct member *members, size_t count)
     put_common(out, judged, outcome);
     if (goroutine->state == GO_STATE_BLOCKED)
         put_object(out, judged, goroutine);
-    if (outcome->fate == GO_FATE_UNFINISHED) {
-        text_print(out, "    not leaked   %s", go_hope_text(outcome->hope));
+    if (outcome->kind == GO_OUTCOME_UNFINISHED) {
+        text_print(out, "    not leaked   %s", go_unblock_text(outcome->unblock));
         go_judged_label(judged, outcome->by, label, sizeof(label));
         text_print(out, "%s%s\n", outcome->by ? ": " : "", outcome->by ? label : "");
     }
@@ -267,9 +267,9 @@ static void free_members(struct member *members, size_t count)
     free(members);
 }
 
-static void put_groups(FILE *out, const struct go_judged_run *run, enum go_fate fate)
+static void put_groups(FILE *out, const struct go_judged_run *run, enum go_outcome_kind kind)
 {
-    struct member *members = calloc(sum(run, fate) + 1, sizeof(*members));
+    struct member *members = calloc(sum(run, kind) + 1, sizeof(*members));
     size_t count = 0;
     bool complete = members != NULL;
 
@@ -279,7 +279,7 @@ static void put_groups(FILE *out, const struct go_judged_run *run, enum go_fate 
         for (size_t j = 0; complete && j < judged->verdict.outcome_count; j++) {
             const struct go_outcome *outcome = &judged->verdict.outcomes[j];
 
-            if (outcome->fate != fate)
+            if (outcome->kind != kind)
                 continue;
             members[count] = (struct member){judged, outcome, make_key(judged, outcome)};
             complete = members[count].key != NULL;
@@ -301,22 +301,22 @@ static void put_groups(FILE *out, const struct go_judged_run *run, enum go_fate 
 /* ------------------------------------------------------------------------------------------ the rest */
 
 /* How a goroutine is waited for, up to the place. */
-static void put_tie(FILE *out, enum go_tie tie, const char *label)
+static void put_wait_for(FILE *out, enum go_wait_for_reason reason, const char *label)
 {
-    switch (tie) {
-    case GO_TIE_HOLDS:
+    switch (reason) {
+    case GO_WAIT_FOR_HOLDS:
         text_print(out, "held by %s since ", label);
         break;
-    case GO_TIE_WRITER:
+    case GO_WAIT_FOR_WRITER:
         text_print(out, "for which %s already waits to write, at ", label);
         break;
-    case GO_TIE_PEER:
+    case GO_WAIT_FOR_PEER:
         text_print(out, "whose other end only %s has used, at ", label);
         break;
-    case GO_TIE_ADDED:
+    case GO_WAIT_FOR_ADDED:
         text_print(out, "which %s has joined but not left, at ", label);
         break;
-    case GO_TIE_SIGNALS:
+    case GO_WAIT_FOR_SIGNALS:
         text_print(out, "which only %s has signalled, at ", label);
         break;
     }
@@ -340,7 +340,7 @@ static void put_cycle(FILE *out, const struct go_judged *judged)
         text_print(out, "    %s waits for %s 0x%" PRIx64 " (", label, kind, edge->object);
         put_place(out, judged, go_goroutine_site(goroutine));
         fputs("), ", out);
-        put_tie(out, edge->tie, on);
+        put_wait_for(out, edge->reason, on);
         put_place(out, judged, edge->site);
         text_print(out, "%s\n", i + 1 < verdict->cycle_count ? "," : "");
     }
@@ -363,7 +363,7 @@ static void put_tests(FILE *out, const struct go_judged *judged)
 
 static void put_lost(FILE *out, const struct go_judged_run *run)
 {
-    size_t unknown = sum(run, GO_FATE_UNKNOWN);
+    size_t unknown = sum(run, GO_OUTCOME_UNKNOWN);
     uint64_t lost = 0;
 
     for (size_t i = 0; i < run->count; i++)
@@ -378,14 +378,14 @@ void go_verdict_text(FILE *out, const struct go_judged_run *run)
 {
     put_first_line(out, run);
     if (run->kind != GO_VERDICT_CRASH)
-        put_groups(out, run, GO_FATE_STUCK);
+        put_groups(out, run, GO_OUTCOME_STUCK);
     for (size_t i = 0; i < run->count; i++) {
         put_cycle(out, &run->judged[i]);
         put_tests(out, &run->judged[i]);
     }
-    if (sum(run, GO_FATE_UNFINISHED))
+    if (sum(run, GO_OUTCOME_UNFINISHED))
         fputs("\nNot finished at the end, but not leaked:\n", out);
-    put_groups(out, run, GO_FATE_UNFINISHED);
+    put_groups(out, run, GO_OUTCOME_UNFINISHED);
     put_lost(out, run);
-    put_groups(out, run, GO_FATE_UNKNOWN);
+    put_groups(out, run, GO_OUTCOME_UNKNOWN);
 }

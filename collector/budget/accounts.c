@@ -183,7 +183,9 @@ static bool becomes_quiet(struct budget_function *function)
     return true;
 }
 
-void accounts_choose_active(struct accounts *accounts, uint64_t now_ns)
+/* Once a second removes those that have not been called for so long that nothing is left of it, and adds all
+ * others. */
+static void accounts_choose_active(struct accounts *accounts, uint64_t now_ns)
 {
     struct active_set *active = &accounts->active;
 
@@ -322,19 +324,6 @@ void accounts_rearm(struct accounts *accounts, uint32_t number, uint64_t now_ns)
     for (size_t i = 0; i < accounts->probe_count; i++)
         if (accounts->probes[i].function == number)
             read_probe(accounts, i, now_ns);
-}
-
-void accounts_close_early(struct accounts *accounts)
-{
-    uint64_t calls = accounts->inline_lost;
-
-    for (size_t i = 0; i < accounts->function_count; i++) {
-        calls += accounts->inline_new[i];
-        accounts->inline_new[i] = 0;
-    }
-    accounts->early_ns += (uint64_t)(accounts_inline_cost(accounts) * (double)calls);
-    accounts->early_calls += calls;
-    accounts->inline_lost = 0;
 }
 
 /* ------------------------------------------------------------------------------------ the recorder's work */

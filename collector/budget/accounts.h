@@ -108,10 +108,6 @@ void accounts_rearm(struct accounts *accounts, uint32_t function, uint64_t now_n
 void accounts_inline_calls(struct accounts *accounts, const struct agent_record *records, size_t count);
 void accounts_inline_lost(struct accounts *accounts, uint64_t calls);
 
-/* Before the recording begins: the inline calls read so far are paid, and say nothing about the next process.
- */
-void accounts_close_early(struct accounts *accounts);
-
 /* What the recorder has used, reading calls aside, which are counted for that, since accounts_mark_work();
  * nanoseconds. `target_ns`: what the target has used so far. */
 void accounts_mark_work(struct accounts *accounts, uint64_t target_ns);
@@ -126,10 +122,6 @@ void accounts_activate(struct accounts *accounts, uint32_t function);
 
 /* Empties the active set: the next sample looks through all functions. */
 void accounts_reset_active(struct accounts *accounts);
-
-/* Once a second removes those that have not been called for so long that nothing is left of it, and adds all
- * others. */
-void accounts_choose_active(struct accounts *accounts, uint64_t now_ns);
 
 static inline struct probe_unit *accounts_unit(const struct accounts *accounts, uint32_t function)
 {

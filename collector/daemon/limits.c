@@ -109,7 +109,7 @@ void service_sample_limits(struct service *service)
     }
     if (service->memory_bytes > config->memory_bytes)
         end_largest(service, memory, &service->counters.stopped_memory, "memory-limit");
-    /* Runs that go on are never deleted: the oldest ends, so that it can be. */
+    /* Runs that continue are never deleted: the oldest ends, so that it can be. */
     if (service->store_bytes > config->store_bytes)
         end_largest(service, age, &service->counters.stopped_store, "store-limit");
 }

@@ -46,7 +46,7 @@ static void stop_all(struct service *service, const char *why)
         service_stop_worker(service, &service->workers[i], why);
 }
 
-/* Recordings of targets that are the same go on. What concerns all of them ends all of them: they begin
+/* Recordings of targets that are the same continue. What concerns all of them ends all of them: they begin
  * again. */
 static void end_what_has_changed(struct service *service, const struct service_config *old)
 {

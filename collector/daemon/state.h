@@ -5,7 +5,7 @@
 
 #include "collector/daemon/worker.h"
 
-/* A recording that goes on. */
+/* A recording that continues. */
 struct worker {
     pid_t pid;
     char *target;                   /* name */

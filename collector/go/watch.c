@@ -279,7 +279,7 @@ static bool is_over(struct go_watch *watch, struct hold *hold, uint64_t now, boo
     return hold->quiet >= QUIET_ROUNDS && !comes_later(watch, hold);
 }
 
-/* Lets a thread go on. If others could still run then, the goroutine goes to the end of the queue, as
+/* Lets a thread continue. If others could still run then, the goroutine goes to the end of the queue, as
  * runtime.preemptone would have it: with GOMAXPROCS=1 no other goroutine has run meanwhile. */
 static void end_hold(struct go_watch *watch, const struct hold *hold, const struct watched_process *process)
 {

@@ -62,7 +62,7 @@ struct go_watch_observer {
 int go_watch_new(const struct go_watch_options *options, const struct go_watch_observer *observer,
                  struct go_watch **ret_watch, struct error *err);
 
-/* Accepts NULL. Threads that are held go on. */
+/* Accepts NULL. Threads that are held continue. */
 void go_watch_free(struct go_watch *watch);
 
 /* How goroutines of a process that is watched are held up from now on; until then, for GO_HOLD_SHORT_NS at

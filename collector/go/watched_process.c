@@ -96,8 +96,8 @@ static uint64_t roots_stuck_since(const struct watched_process *process, const s
         const struct go_outcome *outcome = &verdict->outcomes[i];
         const struct go_goroutine *goroutine = go_replay_goroutine(process->replay, outcome->goroutine);
 
-        if (outcome->fate == GO_FATE_STUCK && (goroutine->test || outcome->goroutine == GO_MAIN_GOROUTINE) &&
-            goroutine->since_ns < since)
+        if (outcome->kind == GO_OUTCOME_STUCK &&
+            (goroutine->test || outcome->goroutine == GO_MAIN_GOROUTINE) && goroutine->since_ns < since)
             since = goroutine->since_ns;
     }
     return since;

@@ -3,7 +3,7 @@
  * Which functions of an image have inline probes, and the code for it at the addresses of one process.
  *
  * A function is given to an inline probe where displace.h allows it. All others keep their uprobes. The two
- * must not meet: the kernel writes its breakpoint over what is there, and goes on with what the file has. So
+ * must not meet: the kernel writes its breakpoint over what is there, and continues with what the file has. So
  * a function is left to its uprobes, too, when one of another function would stand among its patched bytes.
  */
 #ifndef TRACECTL_COLLECTOR_INLINE_INLINE_IMAGE_H

@@ -81,7 +81,7 @@ static int check_place(const struct remote *remote, const struct live_patch *pat
                : error_say(err, -ESTALE, "the library is not mapped any more");
 }
 
-/* Where a thread goes on that stands in bytes that are about to change: where it is if it does not. 0: it
+/* Where a thread continues that stands in bytes that are about to change: where it is if it does not. 0: it
  * stands where no instruction begins. */
 static uint64_t way_out(const struct remote *remote, size_t thread, const struct live_patch *patch)
 {

@@ -2,7 +2,7 @@
 /*
  * Puts patches into a process and takes them out again, while all its threads stand still.
  *
- * Threads that stand between two displaced instructions go on in the stub, at the same instruction, and on
+ * Threads that stand between two displaced instructions continue in the stub, at the same instruction, and on
  * the way back from there in the function. Only what is as it was left is touched: bytes that differ from the
  * program's file are another program's breakpoints, and none of the patches is put in then.
  *

@@ -9,7 +9,7 @@
  * the walk through the code (struct flow_map) has found as an instruction. Any other such bytes could be a
  * call in unknown code, or a `lea`; then the function is given up. So it is when its address is taken in any
  * way that flow_image.h lists, when another function's conditional branch leads to it, and when the function
- * before it may go on into it.
+ * before it may continue into it.
  */
 #ifndef TRACECTL_COLLECTOR_PLAN_CALL_SITES_H
 #define TRACECTL_COLLECTOR_PLAN_CALL_SITES_H

@@ -182,7 +182,7 @@ static struct site pick(const struct sites *sites, enum plan_no_return *no_retur
     return sites->any;
 }
 
-/* Whether the code before an entry goes on there: hand-written functions share their ends. */
+/* Whether the code before an entry continues there: hand-written functions share their ends. */
 static bool is_fallen_into(const struct planner *planner, uint64_t entry)
 {
     size_t count;
@@ -194,7 +194,8 @@ static bool is_fallen_into(const struct planner *planner, uint64_t entry)
     return false;
 }
 
-void planner_choose(struct planner *planner, size_t index)
+/* Fills in site and no_return of choices[index] by its rule. */
+static void planner_choose(struct planner *planner, size_t index)
 {
     const struct image_function *function = &planner->functions[index];
     struct choice *choice = &planner->choices[index];

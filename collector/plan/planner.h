@@ -34,9 +34,6 @@ struct planner {
     size_t probe_capacity, refusal_capacity;
 };
 
-/* Fills in site and no_return of choices[index] by its rule. */
-void planner_choose(struct planner *planner, size_t index);
-
 /* Finds the functions whose calls are cheaper to probe than themselves, and changes their choices. -ENOMEM.
  */
 int planner_prefer_calls(struct planner *planner);

@@ -78,7 +78,7 @@ static void consider(struct search *search, const struct instruction *instructio
         search->sites.unmoved = site;
 }
 
-/* Whether the search may go on behind this instruction, and with which distance of the stack pointer. */
+/* Whether the search may continue after this instruction, and with which distance of the stack pointer. */
 static bool follow_stack(struct search *search, const struct instruction *instruction)
 {
     int64_t bytes;
@@ -109,7 +109,7 @@ static bool ends_search(const struct search *search, const struct instruction *i
     return is_last(instruction) || (instruction->locked && search->sites.any.class != SITE_REFUSED);
 }
 
-/* Returns whether the search goes on behind the instruction at search->at. */
+/* Returns whether the search continues after the instruction at search->at. */
 static bool step(struct search *search)
 {
     struct instruction instruction;

@@ -16,7 +16,7 @@
  * A branch from inside the function back to its first instruction makes every turn look like a call: no site,
  * but for one exception. Go's functions compare the stack pointer with a limit first and, where there is too
  * little room, branch to a piece of code that calls the runtime for more stack and jumps back to the first
- * instruction. Such a piece is known by what it does (stack_check.h), and the search goes on behind the
+ * instruction. Such a piece is known by what it does (stack_check.h), and the search continues after the
  * branch: what lies there is passed once.
  */
 #ifndef TRACECTL_COLLECTOR_PLAN_SITE_H

@@ -52,7 +52,7 @@ void tracee_pause(void);
  * that has nothing else to do and blocks SIGCHLD. */
 int tracee_run_to(struct tracee *tracee, enum tracee_stop stop, uint64_t patience_ns);
 
-/* Lets it go on, if it has stopped, and forgets it. */
+/* Lets it continue, if it has stopped, and forgets it. */
 void tracee_let_go(struct tracee *tracee);
 
 #endif

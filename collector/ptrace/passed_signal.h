@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-/* Lets the thread, which stands in a signal-delivery-stop of the calling thread, go on with the signal. Untraced, a
+/* Lets the thread, which stands in a signal-delivery-stop of the calling thread, continue with the signal. Untraced, a
  * thread that sleeps in a system call is not woken by a signal that is ignored: nor is it here. */
 void passed_signal_go_on(pid_t tid, int number);
 

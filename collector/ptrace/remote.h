@@ -16,7 +16,7 @@
  *     by page, each at once.
  *
  * Signals that come meanwhile wait: they are blocked while the thread calls the kernel for us, and one that
- * was about to be delivered when it stopped is delivered when it goes on. A system call that the stop
+ * was about to be delivered when it stopped is delivered when it continues. A system call that the stop
  * interrupts is made anew, by the kernel or by live_resume_call(). Where the session is killed in the middle
  * of a call of that very thread's, a timeout of the system call that was interrupted begins anew.
  */
@@ -34,7 +34,7 @@ struct tracee;
 
 struct remote;
 
-/* Runs `work` on the stopped process `pid`, which goes on afterwards, and returns what it returns, with its
+/* Runs `work` on the stopped process `pid`, which continues afterwards, and returns what it returns, with its
  * error. `work` runs in a child of this process: what it shall leave behind must be in shared memory. It has
  * to be quick: after some seconds it is killed, and earlier when this process gets a signal meanwhile.
  * -ESRCH: gone; -EPERM: another process traces it; -ETIMEDOUT: a thread does not stop, or the whole took too
@@ -68,7 +68,7 @@ size_t remote_thread_count(const struct remote *remote);
 pid_t remote_tid(const struct remote *remote, size_t thread);
 const struct user_regs_struct *remote_registers(const struct remote *remote, size_t thread);
 
-/* Lets the thread go on at another instruction; at once, should this process be killed. -ESRCH. */
+/* Lets the thread continue at another instruction; at once, should this process be killed. -ESRCH. */
 int remote_set_pc(struct remote *remote, size_t thread, uint64_t pc);
 
 /* Makes a thread call the kernel; `*ret_result` is what the kernel says, an error below 0. -ENOTSUP: it has

@@ -11,7 +11,7 @@
 
 struct remote_thread {
     struct tracee tracee;
-    struct user_regs_struct registers; /* with which it goes on */
+    struct user_regs_struct registers; /* with which it continues */
 };
 
 #define REMOTE_SLOTS (REMOTE_UNDO_MOST + 1) /* the last one takes the thread back to where it was */

@@ -47,12 +47,12 @@ struct thread_holder_options {
     /* Whether a signal is the thread holder's; asked for every one that arrives, SIGKILL aside. NULL: it is
      * when it is a SIGURG from the kernel (SI_KERNEL), which is what BPF programs send. */
     bool (*is_mine)(void *context, const siginfo_t *signal);
-    /* How long the thread shall stand at most, in ns; 0: it goes on at once. Called in the thread holder's
+    /* How long the thread shall stand at most, in ns; 0: it continues at once. Called in the thread holder's
      * process, one call after the other, with all signals blocked: it should be short, and hold no lock that
      * others wait for. Registers: thread_holder_registers(). */
     uint64_t (*stopped)(void *context, pid_t tid, const struct thread_holder_stop *stop);
     void *context;
-    /* The thread gets the thread holder's signal, too, when it goes on. Wanted for Go: a SIGURG of the
+    /* The thread gets the thread holder's signal, too, when it continues. Wanted for Go: a SIGURG of the
      * runtime that came while ours was on its way has merged with it, and the runtime waits for its arrival.
      */
     bool pass_on;
@@ -99,13 +99,13 @@ int thread_holder_seize(struct thread_holder *holder, pid_t pid, struct error *e
  * -ESRCH: the thread holder is gone. -EAGAIN: too many requests at once. */
 int thread_holder_let_go(struct thread_holder *holder, pid_t tid);
 
-/* Lets a thread go on so that Go's runtime puts the goroutine that it runs to the end of the queue at this
+/* Lets a thread continue so that Go's runtime puts the goroutine that it runs to the end of the queue at this
  * very place: sets g.preempt and g.stackguard0 as runtime.preemptone does, and gives the thread SIGURG as
- * from runtime.preemptM. Where the runtime does not want to be preempted it goes on until a place where it
+ * from runtime.preemptM. Where the runtime does not want to be preempted it continues until a place where it
  * does. The caller knows that the thread runs user code on that g.
  *
  * For a held thread this ends the hold. Called by `stopped` for the thread that it is asked about, the thread
- * is preempted when it goes on, after a hold or at once. Errors: as thread_holder_let_go. */
+ * is preempted when it continues, after a hold or at once. Errors: as thread_holder_let_go. */
 int thread_holder_preempt(struct thread_holder *holder, pid_t tid,
                           const struct thread_holder_preemption *where);
 
@@ -114,7 +114,7 @@ int thread_holder_registers(const struct thread_holder_stop *stop, struct user_r
 
 struct thread_holder_counts thread_holder_counts(const struct thread_holder *holder);
 
-/* Lets all threads go on, those that are held first, and ends the thread holder. Accepts NULL. */
+/* Lets all threads continue, those that are held first, and ends the thread holder. Accepts NULL. */
 void thread_holder_free(struct thread_holder *holder);
 
 #endif

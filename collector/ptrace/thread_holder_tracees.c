@@ -53,7 +53,7 @@ static void forget_thread(struct thread_holder *holder, pid_t tid)
     holder->counts.ended++;
 }
 
-/* The signal with which a thread goes on after its stop. */
+/* The signal with which a thread continues after its stop. */
 static int signal_for(struct thread_holder *holder, const struct thread_holder_hold *hold)
 {
     int own = holder->options.pass_on ? hold->signal : 0;

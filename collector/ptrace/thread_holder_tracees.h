@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The threads that the thread holder traces: what they stop for, and how they go on. For the thread holder's
+/* The threads that the thread holder traces: what they stop for, and how they continue. For the thread holder's
  * process only. */
 #ifndef TRACECTL_COLLECTOR_PTRACE_THREAD_HOLDER_TRACEES_H
 #define TRACECTL_COLLECTOR_PTRACE_THREAD_HOLDER_TRACEES_H

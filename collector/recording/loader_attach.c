@@ -71,7 +71,8 @@ bool loader_has_inline(const struct loader *loader, pid_t pid)
     return backend_has(loader->options.in_processes, pid);
 }
 
-bool loader_has_inline_in(const struct loader *loader, const struct traced_image *image, pid_t pid)
+/* Whether the process has inline probes of this image. */
+static bool loader_has_inline_in(const struct loader *loader, const struct traced_image *image, pid_t pid)
 {
     const struct backend *backend = loader->options.in_processes;
 

@@ -78,9 +78,8 @@ int loader_add_attachment(struct loader *loader, uint32_t number, struct traced_
                           struct error *err);
 /* Whether the image's uprobes are in the process. */
 bool loader_is_attached(const struct loader *loader, const struct traced_image *image, pid_t pid);
-/* Whether the process has inline probes; any of this image. */
+/* Whether the process has inline probes. */
 bool loader_has_inline(const struct loader *loader, pid_t pid);
-bool loader_has_inline_in(const struct loader *loader, const struct traced_image *image, pid_t pid);
 
 /* Attaches an image that `pid` maps and that is not probed there yet. `running`: the process runs it as its
  * program, and has done so for a while. */

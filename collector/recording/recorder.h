@@ -183,7 +183,7 @@ bool recorder_knows_process(const struct recorder *recorder, pid_t pid);
 
 /* Records until a command has ended (`until_all`: and all its processes), all attached processes have,
  * `duration_ns` is over (0: no limit) or recorder_stop was called; after the first and the third it may be
- * called again, and goes on. -ENOSPC and the like: recording has stopped, what was committed stays. */
+ * called again, and continues. -ENOSPC and the like: recording has stopped, what was committed stays. */
 int recorder_run(struct recorder *recorder, uint64_t duration_ns, struct error *err);
 
 /* The worker whose command has ended last. */

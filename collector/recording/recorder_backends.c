@@ -246,8 +246,8 @@ int recorder_backends_note(struct recorder *recorder, const void *record)
 /* The records of one CPU may come into the ring a little later than their time. */
 #define DISORDER_NS 10000000u
 
-/* Ends the round behind what had happened when it looked: a program that goes on making processes gives as
- * many new records as are read meanwhile, with the calls that come before them. So does one that goes on
+/* Ends the round behind what had happened when it looked: a program that continues making processes gives as
+ * many new records as are read meanwhile, with the calls that come before them. So does one that continues
  * loading libraries, before the recording begins: no process waits for us then. */
 static int on_record(void *context, const void *record, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Room in the store while a recording goes on: what its retention does not keep goes in small steps, and when
+ * Room in the store while a recording continues: what its retention does not keep goes in small steps, and when
  * the disk is full the oldest runs make room, if that is wanted.
  */
 #ifndef TRACECTL_COLLECTOR_RECORDING_STORE_QUOTA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The goroutines of a live Go process, as its runtime keeps them in its memory: read, never written, and
- * no thread is stopped for it. The process goes on meanwhile: what was read is of one moment only where it is
+ * no thread is stopped for it. The process continues meanwhile: what was read is of one moment only where it is
  * the same before and after.
  */
 #ifndef TRACECTL_COLLECTOR_STACKS_GOROUTINE_LIST_H
@@ -36,7 +36,7 @@ struct goroutine {
     uint8_t wait_reason;
     uint64_t thread;                /* its struct m, or 0 */
     uint64_t stack_low, stack_high; /* bounds of its stack */
-    uint64_t saved_sp, saved_pc;    /* where it goes on; not while it runs */
+    uint64_t saved_sp, saved_pc;    /* where it continues; not while it runs */
     uint64_t called_sp, called_pc;  /* where it made its system call; only while it is in it */
 };
 

@@ -85,7 +85,7 @@ static bool had_stack(const struct sampling *sampling, const struct goroutine *g
 /* ------------------------------------------------------------------------------------------------ catching
  */
 
-/* Where the goroutine's own stack goes on, as far as its struct tells. False: it does not tell. */
+/* Where the goroutine's own stack continues, as far as its struct tells. False: it does not tell. */
 static bool resting_place(const struct sampling *sampling, const struct goroutine *goroutine,
                           struct catch *catch)
 {

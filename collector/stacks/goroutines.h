@@ -2,7 +2,7 @@
 /*
  * The goroutines of a sampled process, running and waiting ones, with their stacks.
  *
- * One that waits is read from the runtime's memory: where it goes on is in its struct g, its frames' sizes
+ * One that waits is read from the runtime's memory: where it continues is in its struct g, its frames' sizes
  * are in .gopclntab, and both must be the same before and after its stack is copied. One that runs has been
  * caught with its thread (thread_catch.h); which one it is tell the bounds of its stack. One in C has its own
  * calls and then those of C on the thread's stack.

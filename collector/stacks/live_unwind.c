@@ -90,7 +90,7 @@ static int find_no_debuginfo(Dwfl_Module *module, void **userdata, const char *n
 
 static const Dwfl_Callbacks file_callbacks = {.find_elf = find_elf, .find_debuginfo = find_no_debuginfo};
 
-/* Whether a mapping goes on with the file that begins in the ones before it. The same file may be mapped
+/* Whether a mapping continues with the file that begins in the ones before it. The same file may be mapped
  * anew, which shows by its offset; a file may also begin with several mappings of its first page. */
 static bool continues(const struct live_mapping *before, const struct live_mapping *mapping)
 {
@@ -229,7 +229,7 @@ static bool covers(Dwarf_CFI *information, Dwarf_Addr address, bool *ret_signal)
            dwarf_frame_info(frame, NULL, NULL, ret_signal) >= 0;
 }
 
-/* Whether call frame information says how to go on from here. */
+/* Whether call frame information says how to continue from here. */
 static bool can_go_on(struct live_unwinder *unwinder, uint64_t pc, bool *ret_signal)
 {
     Dwfl_Module *module = dwfl_addrmodule(unwinder->dwfl, pc);

@@ -2,7 +2,7 @@
 /*
  * Walks the stack of a thread from copies: its registers and the memory of its stack. elfutils' libdwfl does
  * it by call frame information (.eh_frame, .debug_frame; DWARF 5, 6.4) alone. Where there is none libdwfl
- * would go on by frame pointers, which is a guess where code was compiled without them: the walk ends before
+ * would continue by frame pointers, which is a guess where code was compiled without them: the walk ends before
  * that.
  */
 #ifndef TRACECTL_COLLECTOR_STACKS_LIVE_UNWIND_H
@@ -64,7 +64,7 @@ struct live_activation {
 
 /* Walks the stack as well, innermost first, with no demand on where the stack lies: `copies` are all the
  * memory that is known, signal handlers' stacks and the ones below them may each have one. Where there is no
- * call frame information the walk goes on by frame pointers and says so. `visit` returns false to end it.
+ * call frame information the walk continues by frame pointers and says so. `visit` returns false to end it.
  * Returns whether it came to the outermost activation. */
 bool live_unwind_activations(struct live_unwinder *unwinder, const struct live_thread *thread,
                              const struct live_copy *copies, size_t copy_count,

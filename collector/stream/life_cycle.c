@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Processes and threads begin, go on with another program, and end. */
+/* Processes and threads begin, continue with another program, and end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +105,7 @@ static struct traced_thread *main_thread_after_exec(struct streams *streams, str
     return caller;
 }
 
-/* The process goes on with another program. */
+/* The process continues with another program. */
 int streams_exec(struct streams *streams, const struct wire_exec *record)
 {
     pid_t pid = (pid_t)record->header.tid;

@@ -133,7 +133,7 @@ int streams_store_process(struct streams *streams, struct traced_process *proces
     return 0;
 }
 
-/* A process that is in the store goes on with another program. */
+/* A process that is in the store continues with another program. */
 static int store_exec(struct streams *streams, struct traced_process *process)
 {
     const struct trace_program_description program = {
@@ -146,7 +146,7 @@ static int store_exec(struct streams *streams, struct traced_process *process)
     return trace_writer_exec(streams->writer, process->process_id, &program, &streams->error);
 }
 
-/* A stream has calls and returns or calls alone, from its beginning to its end. A process that goes on with a
+/* A stream has calls and returns or calls alone, from its beginning to its end. A process that continues with a
  * program of the other kind is another one in the store. */
 static int part_from_store(struct streams *streams, struct traced_process *process)
 {

@@ -11,7 +11,7 @@ enum stop_kind {
     STOP_BIRTH,      /* it has made a process or a thread, which waits for its parent to be let go */
     STOP_VFORK_DONE, /* its child by vfork has left its memory */
     STOP_EXEC,       /* its process runs another program, of which nothing has run yet */
-    STOP_OTHER,      /* is not asked for: it goes on */
+    STOP_OTHER,      /* is not asked for: it continues */
 };
 
 /* `status`: siginfo_t.si_status of waitid(2) with WSTOPPED, of a thread traced with PTRACE_SEIZE. */

@@ -174,7 +174,7 @@ static struct traced_process *process_for(struct tracer *tracer, const struct tr
     return process;
 }
 
-/* Notes it, and lets the new one go on or holds it. */
+/* Notes it, and lets the new one continue or holds it. */
 static void note(struct tracer *tracer, struct traced_thread *maker, const struct birth *birth)
 {
     bool lends = lends_slots(maker->process, birth), shares = shares_block(maker->process, birth);

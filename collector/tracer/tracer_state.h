@@ -108,7 +108,7 @@ int tracer_seize(struct tracer *tracer, struct traced_process *process);
 /* Deals with one thing that tracees have to tell. Returns false when there is nothing. */
 bool tracer_handle_one(struct tracer *tracer);
 
-/* Lets a thread go on that stands still, unless it is to stay: held, or its process is stopped. */
+/* Lets a thread continue that stands still, unless it is to stay: held, or its process is stopped. */
 void tracer_go_on(struct traced_thread *thread);
 
 /* Lets go what is held of a process; returns how many threads that were. */

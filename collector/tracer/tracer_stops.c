@@ -4,7 +4,7 @@
  * reported by wait(2) like any other, and that is where it is dealt with. So results of requests are not looked at.
  *
  * Stops are looked at first. Those for a signal are never taken: the signal would be lost if the tracer were killed
- * before the thread goes on. All others mean nothing to the thread, and are.
+ * before the thread continues. All others mean nothing to the thread, and are.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -100,8 +100,8 @@ static int visit_threads(struct tracer *tracer, const struct tracer_visit *visit
     return r;
 }
 
-/* Those that are not to stay go on; where the process is stopped, or a call was made in its place, the kernel says anew
- * how the thread stands. */
+/* Those that are not to stay continue; where the process is stopped, or a call was made in its place, the kernel
+ * says anew how the thread stands. */
 static void let_go(struct tracer *tracer, const struct traced_process *process)
 {
     struct traced_thread *thread = NULL, *next = NULL;

@@ -6,7 +6,7 @@
  * pending, it cannot touch the target's pages any more: it gives up in the middle and leaves the breakpoints
  * that are there
  * ("failed to unregister, leaking uprobe", kernel/events/uprobes.c). So somebody else does it: a process that
- * lives as long as the work, shares the collector's descriptors and memory, and goes on when the collector is
+ * lives as long as the work, shares the collector's descriptors and memory, and continues when the collector is
  * killed. The last descriptors are closed by its end then. (With a copy of the memory, to make that copy was
  * half of what a recorder with a budget did. So when the kernel is out of memory and kills the collector, it
  * kills this one, too, and breakpoints may stay: they cost time, but lead nowhere else.)

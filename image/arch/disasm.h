@@ -51,7 +51,7 @@ DEFINE_CLEANUP(cleanup_disasm, struct disasm *, disasm_free)
 #define AUTO_DISASM CLEANUP(cleanup_disasm)
 
 /* Decodes the instruction at `code`, of which `size` bytes may be read and which is loaded at `address`.
- * -EILSEQ: not an instruction, or one that goes on beyond `size`. */
+ * -EILSEQ: not an instruction, or one that continues beyond `size`. */
 int disasm_decode(struct disasm *disasm, const uint8_t *code, size_t size, uint64_t address,
                   struct instruction *ret_instruction);
 

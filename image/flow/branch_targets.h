@@ -14,7 +14,7 @@
  * that may lead to its first bytes have just been walked through.
  *
  * Landing pads of exceptions are not read from .gcc_except_table. They stand behind calls, and behind
- * instructions that do not go on to them: displace.h refuses to overwrite either.
+ * instructions that do not continue to them: displace.h refuses to overwrite either.
  */
 #ifndef TRACECTL_IMAGE_FLOW_BRANCH_TARGETS_H
 #define TRACECTL_IMAGE_FLOW_BRANCH_TARGETS_H

@@ -11,7 +11,7 @@
  * - code that nothing was seen to lead to, and that leads back into what was followed (handlers of
  * exceptions, targets of computed jumps), makes every call of the function such a block
  * (flow_graph.unseen_entries);
- * - a function that calls setjmp() or the like may go on after that call at any time
+ * - a function that calls setjmp() or the like may continue after that call at any time
  * (flow_graph.returns_twice);
  * - of a loop with several entries no header can be named: blocks of such a region are `irreducible`.
  *

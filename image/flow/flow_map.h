@@ -43,7 +43,7 @@ struct flow_edge {
     enum flow_edge_kind {
         FLOW_EDGE_BRANCH, /* conditional */
         FLOW_EDGE_JUMP,
-        FLOW_EDGE_FALL, /* the function before goes on here */
+        FLOW_EDGE_FALL, /* the function before continues here */
     } kind;
 };
 

@@ -153,7 +153,9 @@ bool go_table_value(const struct gopclntab *table, uint64_t offset, uint64_t dis
     return false;
 }
 
-const char *go_table_file(const struct gopclntab *table, const struct go_function *function, int32_t number)
+/* The file that number `number` of the function's unit stands for, or NULL. */
+static const char *go_table_file(const struct gopclntab *table, const struct go_function *function,
+                                 int32_t number)
 {
     uint64_t unit = 0, offset;
 

@@ -88,9 +88,6 @@ bool go_walk_next(const struct gopclntab *table, struct go_walk *walk);
 /* The value that the pc table at `offset` has at `distance` from the entry. */
 bool go_table_value(const struct gopclntab *table, uint64_t offset, uint64_t distance, int32_t *ret_value);
 
-/* The file that number `number` of the function's unit stands for, or NULL. */
-const char *go_table_file(const struct gopclntab *table, const struct go_function *function, int32_t number);
-
 /* File and line of the instruction at `distance` from the function's entry. */
 bool go_table_line(const struct gopclntab *table, const struct go_function *function, uint64_t distance,
                    const char **ret_file, unsigned *ret_line);

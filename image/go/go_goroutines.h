@@ -16,7 +16,7 @@
  */
 int go_goroutines_find(struct elf_image *image, uint64_t *ret_allgs);
 
-/* How the walk goes on from a function of Go. */
+/* How the walk continues from a function of Go. */
 enum go_stack_rule {
     GO_STACK_UNKNOWN,  /* the table does not know the code: it is not Go's */
     GO_STACK_SWITCHES, /* the function goes over to another stack, or its frame's size is not known */

@@ -229,7 +229,7 @@ struct event {
 
 /* Iterates the stream of one thread from `first_seq` on, in order, committed events only, in memory bounded
  * by one segment. event_iter_next returns 0 with an event, 1 at the end, <0 on error (-EBADMSG: a damaged
- * segment; the message names it, and the next call goes on behind it). */
+ * segment; the message names it, and the next call continues after it). */
 int event_iter_open(struct tracestore *store, int64_t thread_id, uint64_t first_seq,
                     struct event_iter **ret_iter, struct error *err);
 int event_iter_next(struct event_iter *iter, struct event *ret_event, struct error *err);
@@ -354,7 +354,7 @@ struct trace_program_description {
     const char *exe, *argv;
     enum trace_returns returns;
 };
-/* The process goes on with another program (exec). Its streams go on as well: the calls that were open never
+/* The process continues with another program (exec). Its streams continue as well: the calls that were open never
  * return, and the new program's calls are inside them. */
 int trace_writer_exec(struct trace_writer *writer, int64_t process_id,
                       const struct trace_program_description *program, struct error *err);

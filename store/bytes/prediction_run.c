@@ -43,7 +43,7 @@ static size_t count_same(const uint16_t *a, const uint16_t *b, size_t count)
     return same;
 }
 
-/* How many of the words are those of the match. Behind the last word that has happened the match goes on with
+/* How many of the words are those of the match. Behind the last word that has happened the match continues with
  * the words themselves. */
 static size_t count_believed(const struct prediction *prediction, const uint16_t *words, size_t count)
 {

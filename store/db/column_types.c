@@ -26,7 +26,8 @@ static bool counts(const char *column)
     return length > 3 && !strcmp(column + length - 3, "_ns");
 }
 
-char column_type_of(sqlite3 *db, const char *table, const char *column)
+/* The letter of db_row() for the column; '-': the table says nothing, or there is no such column. */
+static char column_type_of(sqlite3 *db, const char *table, const char *column)
 {
     const char *declared = NULL;
     int not_null = 0, key = 0;

@@ -5,9 +5,6 @@
 
 #include "store/db/db.h"
 
-/* The letter of db_row() for the column; '-': the table says nothing, or there is no such column. */
-char column_type_of(sqlite3 *db, const char *table, const char *column);
-
 /* The letters of "a, b, c" in memory from malloc; NULL: none left. */
 char *column_types_of(sqlite3 *db, const char *table, const char *columns);
 

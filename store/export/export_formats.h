@@ -50,7 +50,7 @@ const struct export_format *export_format_find(const char *name);
 /* Writes the run. `out` is not flushed or closed, and not used by a format that makes a directory. Fails with
  * -ENOENT (no such thread), -EINVAL (times asked for of a run that kept none), -EIO (`out` refuses), -EEXIST
  * (the directory is not empty), or what reading the store met. A damaged stretch of a thread becomes a mark
- * like a loss, is counted, and the export goes on behind it. */
+ * like a loss, is counted, and the export continues after it. */
 int export_write(const struct export_format *format, struct tracestore *store,
                  const struct tracestore_run *run, const struct export_options *options, FILE *out,
                  struct export_totals *ret_totals, struct error *err);

@@ -292,7 +292,7 @@ static void close_thread(struct walk *walk)
     export_clock_release(&walk->clock);
 }
 
-/* 0: go on, 1: nothing more of the thread is wanted. */
+/* 0: continue, 1: nothing more of the thread is wanted. */
 static int step(struct walk *walk)
 {
     const struct export_options *options = walk->run->options;

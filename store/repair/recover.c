@@ -150,7 +150,9 @@ static int recover_at_once(sqlite3 *db, int64_t run_id, struct trace_recovered *
     return 0;
 }
 
-int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err)
+/* Folds the journal of a run into segments and ends the run, in a transaction of its own. Adds to
+ * `recovered`. */
+static int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err)
 {
     int code = recover_at_once(db, run_id, recovered, err);
     sigset_t signals;

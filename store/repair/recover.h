@@ -12,8 +12,4 @@
 int recover_insert_segment(sqlite3 *db, const struct census *functions, const struct segment_row *segment,
                            struct error *err);
 
-/* Folds the journal of a run into segments and ends the run, in a transaction of its own. Adds to
- * `recovered`. */
-int recover_one_run(sqlite3 *db, int64_t run_id, struct trace_recovered *recovered, struct error *err);
-
 #endif

@@ -19,7 +19,6 @@ struct salvage {
     char *types;          /* of the columns copied, for db_row_is(); from malloc */
     bool unknown_lost;    /* segments were lost of which not even their place is known */
     struct census census;
-    uint64_t journal_stretches; /* unreadable ones before the present row */
 };
 
 /* Where segments of all kinds have these columns, behind those of the run and of the thread or process. */

@@ -2,7 +2,7 @@
 /*
  * Reading tables of a damaged database. SQLite finds the row behind a key by going down from the table's
  * root, so a page that cannot be read only hides the keys below it: the reader looks for the next key at
- * which it gets an answer, with steps that double and then by halving, and goes on there.
+ * which it gets an answer, with steps that double and then by halving, and continues there.
  */
 #ifndef TRACESTORE_TABLE_READER_H
 #define TRACESTORE_TABLE_READER_H

@@ -108,7 +108,7 @@ void event_iter_free(struct event_iter *iter)
 
 /* ------------------------------------------------------------------------------------------ segments */
 
-/* The segment is of no use: says so, and goes on behind it. */
+/* The segment is of no use: says so, and continues after it. */
 static int damaged(struct event_iter *iter, int code, struct error *err)
 {
     segment_decoder_free(take_pointer(iter->decoder));
@@ -256,7 +256,7 @@ static int load_tail(struct event_iter *iter, struct error *err)
     return start_decoder(iter, first_seq, iter->tail.event_count, iter->tail.until_ns, err);
 }
 
-/* Finds where to go on. A flush may fold the open segment into a row between the look at
+/* Finds where to continue. A flush may fold the open segment into a row between the look at
  * the segments and the look at the journal; then the journal has nothing, and the segments are looked at
  * again. */
 static int find_next(struct event_iter *iter, struct error *err)
@@ -273,7 +273,7 @@ static int find_next(struct event_iter *iter, struct error *err)
 }
 
 /* Between two segments: starts the next one. A failure behind which nothing is known to follow ends the walk,
- * so that who goes on behind failures gets to an end. */
+ * so that who continues after failures gets to an end. */
 static int start_next(struct event_iter *iter, struct error *err)
 {
     uint64_t from = iter->next_seq;

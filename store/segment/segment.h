@@ -230,7 +230,7 @@ void closed_segment_free(struct closed_segment *closed);
  * stream at its end: the sites of calls that are still open are forgotten. */
 void segment_builder_rest(struct segment_builder *builder);
 
-/* The same for a stream that will go on; forgets nothing. -ENOMEM: nothing has changed. */
+/* The same for a stream that will continue; forgets nothing. -ENOMEM: nothing has changed. */
 int segment_builder_shrink(struct segment_builder *builder);
 
 /* Bytes of memory that the segment takes. */

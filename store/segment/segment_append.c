@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "store/segment/segment_notes.h"
 
-/* The sites of a thread that goes on after its end: those of the calls that are open are not known any more.
+/* The sites of a thread that continues after its end: those of the calls that are open are not known any more.
  */
 static int start_sites(struct segment_builder *builder)
 {

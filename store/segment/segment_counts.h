@@ -29,7 +29,7 @@ void segment_counts_select(struct segment_counts *counts, int64_t id);
 void segment_counts_rewind(struct segment_counts *counts);
 
 /* 0 with a function of the segment `segment_id`, 1 at the end, <0. Functions come in ascending order, segment
- * by segment, those of ALL in the order of their ids. -EBADMSG: a list is damaged; the next call goes on
+ * by segment, those of ALL in the order of their ids. -EBADMSG: a list is damaged; the next call continues
  * behind it. */
 int segment_counts_next(struct segment_counts *counts, struct function_calls *ret_function,
                         struct error *err);

@@ -23,9 +23,9 @@ struct lives_cursor {
     struct process_scan scan;
     char *reasons[WAIT_REASONS]; /* of the process; NULL where there is none of that number */
     struct go_lives lives;
-    struct go_lives_news news;
+    struct go_lives_updates updates;
     bool blocks;    /* of go_blocks */
-    unsigned block; /* of the news, which is the row */
+    unsigned block; /* of the updates, which is the row */
 };
 
 static int lives_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
@@ -97,19 +97,19 @@ static int next_process(struct lives_cursor *cursor, struct error *err)
     return code;
 }
 
-/* The next piece of news: 0, 1 at the end, <0. */
+/* The next update: 0, 1 at the end, <0. */
 static int next_news(struct lives_cursor *cursor, struct error *err)
 {
     int code = cursor->scan.iter ? process_scan_next_event(&cursor->scan, err) : 1;
 
-    cursor->news.blocks = 0;
-    cursor->news.has_life = false;
+    cursor->updates.blocks = 0;
+    cursor->updates.has_life = false;
     cursor->block = 0;
     if (!code)
-        return go_lives_event(&cursor->lives, &cursor->scan.event, cursor->scan.seq, &cursor->news)
+        return go_lives_event(&cursor->lives, &cursor->scan.event, cursor->scan.seq, &cursor->updates)
                    ? error_no_memory(err)
                    : 0;
-    if (code < 0 || go_lives_take(&cursor->lives, &cursor->news))
+    if (code < 0 || go_lives_take(&cursor->lives, &cursor->updates))
         return code < 0 ? code : 0;
     return next_process(cursor, err);
 }
@@ -120,10 +120,10 @@ static int lives_next(sqlite3_vtab_cursor *base)
     struct error err = {0};
     int code = 0;
 
-    if (!cursor->blocks || ++cursor->block >= cursor->news.blocks)
+    if (!cursor->blocks || ++cursor->block >= cursor->updates.blocks)
         do
             code = next_news(cursor, &err);
-        while (!code && !(cursor->blocks ? cursor->news.blocks : cursor->news.has_life));
+        while (!code && !(cursor->blocks ? cursor->updates.blocks : cursor->updates.has_life));
     cursor->head.row++;
     cursor->head.end = code != 0;
     return code < 0 ? vtab_fail(base->pVtab, code, &err) : SQLITE_OK;
@@ -138,7 +138,7 @@ static int lives_filter(sqlite3_vtab_cursor *base, int index_number, const char 
                                   argv, &err);
 
     go_lives_release(&cursor->lives);
-    cursor->news.blocks = 0;
+    cursor->updates.blocks = 0;
     cursor->head.row = 0;
     return code ? vtab_fail(base->pVtab, code, &err) : lives_next(base);
 }
@@ -223,7 +223,7 @@ static void result_state(sqlite3_context *context, const struct lives_cursor *cu
 static int goroutines_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct lives_cursor *cursor = (struct lives_cursor *)base;
-    const struct go_life *life = &cursor->news.life;
+    const struct go_life *life = &cursor->updates.life;
 
     switch (column) {
     case PARENT:
@@ -295,7 +295,7 @@ static int go_blocks_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 static int go_blocks_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     const struct lives_cursor *cursor = (struct lives_cursor *)base;
-    const struct go_life_block *block = &cursor->news.block[cursor->block];
+    const struct go_life_block *block = &cursor->updates.block[cursor->block];
 
     switch (column) {
     case BLOCK_SEQ:

@@ -33,7 +33,7 @@ enum go_event_kind {
     GO_EVENT_RESULT,  /* the operation's answer, where it was seen: a select's case (-1: default), 1 or 0 for
                          what TryLock or an operation with GO_FLAG_TRY says */
     GO_EVENT_BLOCK,   /* `goroutine` stops to wait; `value`: its wait reason (struct go_wait_reason) */
-    GO_EVENT_WAKE,    /* `goroutine` lets `other` go on; 0: the runtime does, for a timer or the network */
+    GO_EVENT_WAKE,    /* `goroutine` lets `other` continue; 0: the runtime does, for a timer or the network */
     GO_EVENT_YIELD,   /* `goroutine` goes to the end of the queue: runtime.Gosched, or it was preempted */
     GO_EVENT_TIMER, /* timer `object` is set: due at `value` (ns of CLOCK_REALTIME), then every `other` ns */
     GO_EVENT_TIMER_STOP, /* timer `object` is stopped */

@@ -73,16 +73,17 @@ static void begin_block(const struct go_lives *lives, struct go_life *life, cons
 }
 
 /* What is known of the end of a block goes out. */
-static void give_block(struct go_life *life, struct go_lives_news *news)
+static void give_block(struct go_life *life, struct go_lives_updates *updates)
 {
     if (!life->waits)
         return;
     life->waits = false;
-    news->block[news->blocks++] = life->block;
+    updates->block[updates->blocks++] = life->block;
 }
 
 /* The goroutine does something, or `waker` unblocks it (NULL: not seen). */
-static void end_block(struct go_life *life, uint64_t ns, const uint64_t *waker, struct go_lives_news *news)
+static void end_block(struct go_life *life, uint64_t ns, const uint64_t *waker,
+                      struct go_lives_updates *updates)
 {
     if (life->waits && life->state == GO_LIFE_BLOCKED) {
         life->block.ended = true;
@@ -90,7 +91,7 @@ static void end_block(struct go_life *life, uint64_t ns, const uint64_t *waker, 
         life->block.woken = waker != NULL;
         life->block.woken_by = waker ? *waker : 0;
     }
-    give_block(life, news);
+    give_block(life, updates);
 }
 
 /* ------------------------------------------------------------------------------------------ events */
@@ -116,9 +117,9 @@ static void note_operation(struct go_life *life, const struct process_event *eve
 
 /* To the goroutine that an event is of. */
 static void act(struct go_lives *lives, struct go_life *life, const struct process_event *event, uint64_t seq,
-                struct go_lives_news *news)
+                struct go_lives_updates *updates)
 {
-    end_block(life, event->ns, NULL, news);
+    end_block(life, event->ns, NULL, updates);
     set_state(life,
               event->kind == GO_EVENT_BLOCK   ? GO_LIFE_BLOCKED
               : event->kind == GO_EVENT_YIELD ? GO_LIFE_RUNNABLE
@@ -159,7 +160,7 @@ static void change_detail(struct go_lives *lives, const struct process_event *ev
 }
 
 int go_lives_event(struct go_lives *lives, const struct process_event *event, uint64_t seq,
-                   struct go_lives_news *ret_news)
+                   struct go_lives_updates *ret_news)
 {
     bool moves = event->kind == GO_EVENT_CREATE || event->kind == GO_EVENT_WAKE;
     struct go_life *life, *other;
@@ -200,13 +201,13 @@ int go_lives_event(struct go_lives *lives, const struct process_event *event, ui
     return 0;
 }
 
-bool go_lives_take(struct go_lives *lives, struct go_lives_news *ret_news)
+bool go_lives_take(struct go_lives *lives, struct go_lives_updates *ret_news)
 {
     struct go_life *life = lives->table;
 
     if (!life)
         return false;
-    *ret_news = (struct go_lives_news){.has_life = true, .life = *life};
+    *ret_news = (struct go_lives_updates){.has_life = true, .life = *life};
     give_block(life, ret_news);
     forget(lives, life);
     return true;

@@ -50,8 +50,8 @@ struct go_lives {
 };
 
 /* What an event has completed: it may end the waiting of the goroutine that it is of, and of the one that it
- * lets go on. */
-struct go_lives_news {
+ * lets continue. */
+struct go_lives_updates {
     unsigned blocks;
     struct go_life_block block[2];
     bool has_life;
@@ -64,9 +64,9 @@ bool go_reason_in_operation(const char *name);
 
 /* -ENOMEM. */
 int go_lives_event(struct go_lives *lives, const struct process_event *event, uint64_t seq,
-                   struct go_lives_news *ret_news);
+                   struct go_lives_updates *ret_news);
 /* Forgets the goroutine that came first, giving it out; false: there is none. */
-bool go_lives_take(struct go_lives *lives, struct go_lives_news *ret_news);
+bool go_lives_take(struct go_lives *lives, struct go_lives_updates *ret_news);
 void go_lives_release(struct go_lives *lives);
 
 #endif

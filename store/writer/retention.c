@@ -6,7 +6,7 @@
  * Retention works in steps of a few milliseconds, so that a recorder can take one between two looks at its
  * ring, and other writers get their turn. A run that is too big for one step loses its youngest segments
  * first: what is left of it is a run that ends early, and its loss 'deleted in part' says so. The next step,
- * whoever takes it, goes on with that run.
+ * whoever takes it, continues with that run.
  */
 #include <errno.h>
 #include <string.h>
@@ -177,7 +177,7 @@ static int delete_whole(struct tracestore *store, int64_t run_id, struct error *
 
 /* ------------------------------------------------------------------------------------------ which run */
 
-/* The columns of CANDIDATES_SQL: runs that a step goes on with first, then from the oldest on. */
+/* The columns of CANDIDATES_SQL: runs that a step continues with first, then from the oldest on. */
 enum { RUN_ID, RECORDER, ENDED, END_NS, BEGUN };
 #define CANDIDATES_SQL \
     "SELECT r.run_id, r.recorder, r.ended_ns, coalesce(r.ended_ns, (SELECT max(l.ns) FROM losses l" \

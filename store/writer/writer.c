@@ -72,7 +72,7 @@ static int insert_run(struct trace_writer *writer, const struct trace_run_descri
 /* Numbers of a run are counted on from the largest one there is: far more than were ever given. */
 #define NUMBER_MOST (INT64_MAX / 2)
 
-/* Of each kind the numbers go on behind the largest id. */
+/* Of each kind the numbers continue after the largest id. */
 static int start_numbers(struct trace_writer *writer, struct error *err)
 {
     static const char *const questions[NUMBER_KINDS] = {

@@ -55,7 +55,7 @@ struct trace_writer {
     size_t memory_peak;
     size_t charged_threads; /* those that are charged for some */
     struct thread_writer
-        *hand; /* where writer_charge goes on looking for what to close, NULL: at the first */
+        *hand; /* where writer_charge continues looking for what to close, NULL: at the first */
     uint64_t closed_early, flushes;
 
     struct writer_window *window; /* NULL: everything is kept */

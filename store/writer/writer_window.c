@@ -166,7 +166,7 @@ int window_prepare(struct trace_writer *writer, uint64_t now_ns)
 
 /* ------------------------------------------------------------------------------------------ its rows */
 
-/* A thread that rested goes on: the segment that comes has the place of the empty one. */
+/* A thread that rested continues: the segment that comes has the place of the empty one. */
 int window_make_way(struct trace_writer *writer, struct error *err)
 {
     int code = 0;

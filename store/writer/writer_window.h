@@ -7,7 +7,7 @@
  * the window, and two flushes. Of a thread at least the newest segment stays, since that says which calls are
  * open; of one that did nothing for a whole window an empty segment takes its place: a stack, and no event. A
  * thread that has ended goes with its last segment, a process with its last thread, so that neither the store
- * nor the writer grows, however long it goes on.
+ * nor the writer grows, however long it continues.
  */
 #ifndef TRACESTORE_WRITER_WINDOW_H
 #define TRACESTORE_WRITER_WINDOW_H

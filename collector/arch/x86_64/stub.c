@@ -46,7 +46,7 @@
  *   come to the slow path: each gets a number that is not negative.
  * - the owner's check comes before, but a handler in between does not change whose slots they are; it may
  * only have given the thread another chunk, or found none. A call that is being counted as lost then counts
- * where the thread stood before the handler, or, past the agent, behind it. If it forks, the child goes on in
+ * where the thread stood before the handler, or, past the agent, behind it. If it forks, the child continues in
  * the interrupted stub as well, and writes the record that the parent writes, in the same place with the same
  * content. Every later stub of the child takes the slow path: the kernel has wiped the key.
  * - a handler may leave by longjmp and never come back to the stub: registers and stack pointer are those of

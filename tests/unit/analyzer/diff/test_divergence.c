@@ -46,7 +46,7 @@ Test(divergence, kinds)
 {
     expect("ABC", "ABC", DIVERGENCE_NONE, 3, "C--");
     expect("ABC", "AB", DIVERGENCE_STOPS, 2, "BC-");
-    expect("AB", "ABC", DIVERGENCE_GOES_ON, 2, "B-C");
+    expect("AB", "ABC", DIVERGENCE_CONTINUES, 2, "B-C");
     expect("ABC", "AC", DIVERGENCE_MISSING, 1, "ABC");
     expect("AC", "ABC", DIVERGENCE_ADDED, 1, "ACB");
     expect("ABC", "ADC", DIVERGENCE_OTHER, 1, "ABD");
@@ -55,7 +55,7 @@ Test(divergence, kinds)
     expect("AXXXXXB", "AXXXB", DIVERGENCE_LOOP_SHORTER, 4, "XXB");
     expect("AXXXB", "AXXXXXB", DIVERGENCE_LOOP_LONGER, 4, "XBX");
     expect("B", "C", DIVERGENCE_OTHER, 0, "-BC");
-    expect("", "A", DIVERGENCE_GOES_ON, 0, "--A");
+    expect("", "A", DIVERGENCE_CONTINUES, 0, "--A");
 }
 
 /* The sort's bugs: L1 ^ 16 against L1 ^ 7 L0 ^ 9, and against L1 ^ 7 and a receive. */

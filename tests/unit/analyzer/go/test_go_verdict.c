@@ -73,15 +73,15 @@ static void expect(const char *text, enum go_verdict_kind kind, size_t stuck, si
     expect_counts(&verdict, stuck, unfinished, 0);
 }
 
-static void expect_hope(const char *text, uint64_t goroutine, enum go_hope hope, uint64_t by)
+static void expect_unblock(const char *text, uint64_t goroutine, enum go_unblock unblock, uint64_t by)
 {
     AUTO_REPLAY struct go_replay *replay = go_script_replay(text, NULL);
     AUTO_VERDICT struct go_verdict verdict = judge_with(replay, &usual);
     const struct go_outcome *outcome = outcome_of(&verdict, goroutine);
 
-    cr_assert_eq(outcome->hope, hope, "g%d has hope %d", (int)goroutine, (int)outcome->hope);
+    cr_assert_eq(outcome->unblock, unblock, "g%d has unblock %d", (int)goroutine, (int)outcome->unblock);
     cr_assert_eq(outcome->by, by);
-    cr_assert_eq(outcome->fate == GO_FATE_STUCK, hope == GO_HOPE_NONE);
+    cr_assert_eq(outcome->kind == GO_OUTCOME_STUCK, unblock == GO_UNBLOCK_NONE);
 }
 
 /* The goroutines of the cycle, each waiting for the next, the last for the first. */
@@ -131,11 +131,11 @@ Test(go_verdict, listing_1_leaks)
     expect_counts(&verdict, 2, 0, 0);
     cr_assert_eq(verdict.cycle_count, 2);
     cr_assert_eq(verdict.cycle[0].goroutine, 2);
-    cr_assert_eq(verdict.cycle[0].tie, GO_TIE_HOLDS);
+    cr_assert_eq(verdict.cycle[0].reason, GO_WAIT_FOR_HOLDS);
     cr_assert_eq(verdict.cycle[0].object, go_script_object("m1"));
     cr_assert_eq(verdict.cycle[0].site, 25);
     cr_assert_eq(verdict.cycle[1].goroutine, 3);
-    cr_assert_eq(verdict.cycle[1].tie, GO_TIE_PEER);
+    cr_assert_eq(verdict.cycle[1].reason, GO_WAIT_FOR_PEER);
     cr_assert_eq(verdict.cycle[1].object, go_script_object("c1"));
     cr_assert_eq(go_waiting_in(go_replay_goroutine(replay, 3))->site, 27);
 }
@@ -211,91 +211,96 @@ Test(go_verdict, a_run_that_was_ended_by_a_limit)
 
 Test(go_verdict, one_that_may_go_on_is_no_leak)
 {
-    expect_hope("g1 run t1; g1 go g2; g2 run t2; g1 exit 0", 2, GO_HOPE_RUNS, 0);
-    expect_hope("g1 run t1; g1 go g2; g1 exit 0", 2, GO_HOPE_RUNS, 0);
-    expect_hope("g1 run t1; g1 go g2; g2 run t2; g2 sleep n5; g2 block sleep; g1 exit 0", 2, GO_HOPE_SLEEPS,
-                0);
-    expect_hope("g1 run t1; g1 go g2; g2 run t2; g2 block io; g1 exit 0", 2, GO_HOPE_NETWORK, 0);
-    expect_hope("g1 run t1; g1 go g2; g2 run t2; g2 block gc; g1 exit 0", 2, GO_HOPE_RUNTIME, 0);
+    expect_unblock("g1 run t1; g1 go g2; g2 run t2; g1 exit 0", 2, GO_UNBLOCK_RUNS, 0);
+    expect_unblock("g1 run t1; g1 go g2; g1 exit 0", 2, GO_UNBLOCK_RUNS, 0);
+    expect_unblock("g1 run t1; g1 go g2; g2 run t2; g2 sleep n5; g2 block sleep; g1 exit 0", 2,
+                   GO_UNBLOCK_SLEEPS, 0);
+    expect_unblock("g1 run t1; g1 go g2; g2 run t2; g2 block io; g1 exit 0", 2, GO_UNBLOCK_NETWORK, 0);
+    expect_unblock("g1 run t1; g1 go g2; g2 run t2; g2 block gc; g1 exit 0", 2, GO_UNBLOCK_RUNTIME, 0);
     /* A semaphore of the standard library's. */
-    expect_hope("g1 run t1; g1 go g2; g2 run t2; g2 block sema; g1 exit 0", 2, GO_HOPE_RUNTIME, 0);
-    expect_hope("g1 run t1; g1 go g2; g2 run t2; g2 forever; g2 block forever; g1 exit 0", 2, GO_HOPE_NONE,
-                0);
-    expect_hope("g1 run t1; g1 go g2; g2 run t2; g2 recv; g2 block nil; g1 exit 0", 2, GO_HOPE_NONE, 0);
+    expect_unblock("g1 run t1; g1 go g2; g2 run t2; g2 block sema; g1 exit 0", 2, GO_UNBLOCK_RUNTIME, 0);
+    expect_unblock("g1 run t1; g1 go g2; g2 run t2; g2 forever; g2 block forever; g1 exit 0", 2,
+                   GO_UNBLOCK_NONE, 0);
+    expect_unblock("g1 run t1; g1 go g2; g2 run t2; g2 recv; g2 block nil; g1 exit 0", 2, GO_UNBLOCK_NONE, 0);
 }
 
 #define TWO "g1 run t1; g1 go g2; g1 go g3; g2 run t2; g3 run t3;"
 
 Test(go_verdict, a_holder_that_may_go_on_releases_those_that_wait)
 {
-    expect_hope(TWO "g2 lock m1 done; g3 lock m1; g3 block lock; g2 sleep; g2 block sleep; g1 exit 0", 3,
-                GO_HOPE_RELEASE, 2);
-    expect_hope(TWO "g2 lock m1 done; g3 lock m1; g3 block lock; g2 forever; g2 block forever; g1 exit 0", 3,
-                GO_HOPE_NONE, 0);
-    expect_hope(TWO "g2 lock m1 done; g2 end; g3 lock m1; g3 block lock; g1 exit 0", 3, GO_HOPE_NONE, 0);
+    expect_unblock(TWO "g2 lock m1 done; g3 lock m1; g3 block lock; g2 sleep; g2 block sleep; g1 exit 0", 3,
+                   GO_UNBLOCK_RELEASE, 2);
+    expect_unblock(TWO "g2 lock m1 done; g3 lock m1; g3 block lock; g2 forever; g2 block forever; g1 exit 0",
+                   3, GO_UNBLOCK_NONE, 0);
+    expect_unblock(TWO "g2 lock m1 done; g2 end; g3 lock m1; g3 block lock; g1 exit 0", 3, GO_UNBLOCK_NONE,
+                   0);
     /* Whoever has used the lock but does not hold it releases nobody. */
-    expect_hope("g1 go g4; g4 run t4; g4 lock m1 done; g4 unlock m1 done;" TWO
-                "g2 lock m1 done; g3 lock m1; g3 block lock; g2 forever; g2 block forever; g1 exit 0",
-                3, GO_HOPE_NONE, 0);
+    expect_unblock("g1 go g4; g4 run t4; g4 lock m1 done; g4 unlock m1 done;" TWO
+                   "g2 lock m1 done; g3 lock m1; g3 block lock; g2 forever; g2 block forever; g1 exit 0",
+                   3, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, so_does_one_that_has_used_the_channel)
 {
-    expect_hope(TWO "g2 recv c1; g2 sleep; g2 block sleep; g3 send c1; g3 block send; g1 exit 0", 3,
-                GO_HOPE_RELEASE, 2);
-    expect_hope(TWO "g2 recv c1; g2 forever; g2 block forever; g3 send c1; g3 block send; g1 exit 0", 3,
-                GO_HOPE_NONE, 0);
+    expect_unblock(TWO "g2 recv c1; g2 sleep; g2 block sleep; g3 send c1; g3 block send; g1 exit 0", 3,
+                   GO_UNBLOCK_RELEASE, 2);
+    expect_unblock(TWO "g2 recv c1; g2 forever; g2 block forever; g3 send c1; g3 block send; g1 exit 0", 3,
+                   GO_UNBLOCK_NONE, 0);
     /* The one that ends the process does not. */
-    expect_hope(TWO "g1 recv c1; g2 end; g3 send c1; g3 block send; g1 exit 0", 3, GO_HOPE_NONE, 0);
-    expect_hope(TWO
-                "g2 recv c1; g2 sleep; g2 block sleep; g3 select n1; g3 case 1 send c1; g3 block select;"
-                "g1 exit 0",
-                3, GO_HOPE_RELEASE, 2);
+    expect_unblock(TWO "g1 recv c1; g2 end; g3 send c1; g3 block send; g1 exit 0", 3, GO_UNBLOCK_NONE, 0);
+    expect_unblock(TWO
+                   "g2 recv c1; g2 sleep; g2 block sleep; g3 select n1; g3 case 1 send c1; g3 block select;"
+                   "g1 exit 0",
+                   3, GO_UNBLOCK_RELEASE, 2);
 }
 
 Test(go_verdict, and_all_that_those_release)
 {
-    expect_hope(
+    expect_unblock(
         "g1 go g4; g4 run t4; g4 recv c1;" TWO
         "g2 lock m1 done; g2 send c1; g2 block send; g3 lock m1; g3 block lock; g4 sleep; g4 block sleep;"
         "g1 exit 0",
-        3, GO_HOPE_RELEASE, 2);
+        3, GO_UNBLOCK_RELEASE, 2);
 }
 
 Test(go_verdict, nobody_came_to_the_other_side_yet)
 {
     /* A sibling that sleeps may be about to; */
-    expect_hope(TWO "g1 make c1; g2 recv c1; g2 block recv; g3 sleep; g3 block sleep; g1 exit 0", 2,
-                GO_HOPE_RELEASE, 3);
+    expect_unblock(TWO "g1 make c1; g2 recv c1; g2 block recv; g3 sleep; g3 block sleep; g1 exit 0", 2,
+                   GO_UNBLOCK_RELEASE, 3);
     /* even if another one has been there, which was like it or not; */
-    expect_hope(TWO "g1 make c1; g1 send c1; g2 recv c1; g2 block recv; g3 sleep; g3 block sleep; g1 exit 0",
-                2, GO_HOPE_RELEASE, 3);
+    expect_unblock(TWO
+                   "g1 make c1; g1 send c1; g2 recv c1; g2 block recv; g3 sleep; g3 block sleep; g1 exit 0",
+                   2, GO_UNBLOCK_RELEASE, 3);
     /* and one that is no relative: those between them have ended. */
-    expect_hope(TWO
-                "g1 make c1; g3 go g4; g4 run t3; g4 go g5; g3 run t3; g3 end; g4 run t4; g4 end; g2 recv c1;"
-                "g2 block recv; g5 run t5; g5 sleep; g5 block sleep; g1 exit 0",
-                2, GO_HOPE_RELEASE, 5);
+    expect_unblock(
+        TWO
+        "g1 make c1; g3 go g4; g4 run t3; g4 go g5; g3 run t3; g3 end; g4 run t4; g4 end; g2 recv c1;"
+        "g2 block recv; g5 run t5; g5 sleep; g5 block sleep; g1 exit 0",
+        2, GO_UNBLOCK_RELEASE, 5);
     /* But not one of package context. */
-    expect_hope(
+    expect_unblock(
         "g1 run t1; g1 go g2; g2 run t2; g1 go g3 f52; g3 run t3; g1 make c1; g2 recv c1; g2 block recv;"
         "g1 exit 0",
-        2, GO_HOPE_NONE, 0);
+        2, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, a_worker_may_be_about_to_leave_the_wait_group)
 {
-    expect_hope(
+    expect_unblock(
         "g1 run t1; g1 add w1 n1; g1 go g2; g2 run t2; g2 go g3; g3 run t3; g1 wait w1; g1 block sema", 1,
-        GO_HOPE_RELEASE, 2);
-    expect_hope("g1 run t1; g1 add w1 n2; g1 go g2; g2 run t2; g2 done w1; g2 end; g1 wait w1; g1 block sema",
-                1, GO_HOPE_NONE, 0);
+        GO_UNBLOCK_RELEASE, 2);
+    expect_unblock(
+        "g1 run t1; g1 add w1 n2; g1 go g2; g2 run t2; g2 done w1; g2 end; g1 wait w1; g1 block sema", 1,
+        GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, a_condition_waits_for_who_signals_it)
 {
-    expect_hope(TWO "g2 signal d1; g2 sleep; g2 block sleep; g3 condwait d1; g3 block cond; g1 exit 0", 3,
-                GO_HOPE_RELEASE, 2);
-    expect_hope(TWO "g2 signal d1; g2 end; g3 condwait d1; g3 block cond; g1 exit 0", 3, GO_HOPE_NONE, 0);
+    expect_unblock(TWO "g2 signal d1; g2 sleep; g2 block sleep; g3 condwait d1; g3 block cond; g1 exit 0", 3,
+                   GO_UNBLOCK_RELEASE, 2);
+    expect_unblock(TWO "g2 signal d1; g2 end; g3 condwait d1; g3 block cond; g1 exit 0", 3, GO_UNBLOCK_NONE,
+                   0);
 }
 
 /* A goroutine that waits in the last operation of `text`, with a timer set before. */
@@ -304,78 +309,83 @@ Test(go_verdict, a_condition_waits_for_who_signals_it)
 
 Test(go_verdict, a_timer_sends_on_its_own_channel_only)
 {
-    expect_hope(TIMED("; g2 case timer c1", "g2 recv c1; g2 block recv"), 2, GO_HOPE_TIMER, 0);
-    expect_hope(TIMED("; g2 case timer c1", "g2 select 2; g2 case 0 c2; g2 case 1 c1; g2 block select"), 2,
-                GO_HOPE_TIMER, 0);
-    expect_hope(TIMED("; g2 case timer c3", "g2 recv c1; g2 block recv"), 2, GO_HOPE_NONE, 0);
+    expect_unblock(TIMED("; g2 case timer c1", "g2 recv c1; g2 block recv"), 2, GO_UNBLOCK_TIMER, 0);
+    expect_unblock(TIMED("; g2 case timer c1", "g2 select 2; g2 case 0 c2; g2 case 1 c1; g2 block select"), 2,
+                   GO_UNBLOCK_TIMER, 0);
+    expect_unblock(TIMED("; g2 case timer c3", "g2 recv c1; g2 block recv"), 2, GO_UNBLOCK_NONE, 0);
     /* It receives nothing, and one that was stopped does nothing. */
-    expect_hope(TIMED("; g2 case timer c1", "g2 send c1; g2 block send"), 2, GO_HOPE_NONE, 0);
-    expect_hope(TIMED("; g2 case timer c1", "g2 stop x1; g2 recv c1; g2 block recv"), 2, GO_HOPE_NONE, 0);
+    expect_unblock(TIMED("; g2 case timer c1", "g2 send c1; g2 block send"), 2, GO_UNBLOCK_NONE, 0);
+    expect_unblock(TIMED("; g2 case timer c1", "g2 stop x1; g2 recv c1; g2 block recv"), 2, GO_UNBLOCK_NONE,
+                   0);
     /* Set again, it is still the same timer. */
-    expect_hope(TIMED("; g2 case timer c1; g2 timer x1 due 95000", "g2 recv c1; g2 block recv"), 2,
-                GO_HOPE_TIMER, 0);
+    expect_unblock(TIMED("; g2 case timer c1; g2 timer x1 due 95000", "g2 recv c1; g2 block recv"), 2,
+                   GO_UNBLOCK_TIMER, 0);
     /* Nobody waits for one that is due in a minute. */
-    expect_hope(
+    expect_unblock(
         "g1 run t1; g1 go g2; g2 run t2; g2 timer x1 due 60000000000; g2 case timer c1; g2 recv c1;"
         "g2 block recv; g1 exit 0",
-        2, GO_HOPE_NONE, 0);
+        2, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, a_timer_that_is_due_may_still_fire)
 {
     /* However late it is, and however short its time. */
-    expect_hope(TIMED("; g2 case timer c1", "g2 recv c1; at 200000; g2 block recv"), 2, GO_HOPE_TIMER, 0);
-    expect_hope(TIMED("every 10; g2 case timer c1", "g2 recv c1; at 200000; g2 block recv"), 2, GO_HOPE_TIMER,
-                0);
+    expect_unblock(TIMED("; g2 case timer c1", "g2 recv c1; at 200000; g2 block recv"), 2, GO_UNBLOCK_TIMER,
+                   0);
+    expect_unblock(TIMED("every 10; g2 case timer c1", "g2 recv c1; at 200000; g2 block recv"), 2,
+                   GO_UNBLOCK_TIMER, 0);
     /* It has been run, but what it does there is still to come. */
-    expect_hope(TIMED("; g2 case timer c1", "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3"), 2,
-                GO_HOPE_TIMER, 0);
+    expect_unblock(TIMED("; g2 case timer c1", "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3"), 2,
+                   GO_UNBLOCK_TIMER, 0);
     /* What it sent has been received already. */
-    expect_hope(TIMED("; g2 case timer c1", "at 90001; g0 fire x1 t3; g2 recv c1; g2 recv c1; g2 block recv"),
-                2, GO_HOPE_NONE, 0);
-    expect_hope(TIMED("; g2 case timer c1",
-                      "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3; g0 wake g2 t3;"
-                      "g2 run t3; g2 recv c1; g2 block recv"),
-                2, GO_HOPE_NONE, 0);
+    expect_unblock(
+        TIMED("; g2 case timer c1", "at 90001; g0 fire x1 t3; g2 recv c1; g2 recv c1; g2 block recv"), 2,
+        GO_UNBLOCK_NONE, 0);
+    expect_unblock(TIMED("; g2 case timer c1",
+                         "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3; g0 wake g2 t3;"
+                         "g2 run t3; g2 recv c1; g2 block recv"),
+                   2, GO_UNBLOCK_NONE, 0);
 }
 
 /* The next receive ends the last one, which had got what the timer sent when it ran before. */
 Test(go_verdict, a_timer_that_was_set_again_and_runs_has_not_sent_what_was_received_before)
 {
-    expect_hope(TIMED("; g2 case timer c1",
-                      "at 90001; g0 fire x1 t3; g2 recv c1; g2 timer x1 due 90002;"
-                      " g0 fire x1 t3; g2 recv c1; g2 block recv"),
-                2, GO_HOPE_TIMER, 0);
-    expect_hope(TIMED("; g2 case timer c1",
-                      "at 90001; g0 fire x1 t3; g2 recv c1; g2 timer x1 due 90002;"
-                      " g0 fire x1 t3; g2 recv c1; g2 recv c1; g2 block recv"),
-                2, GO_HOPE_NONE, 0);
+    expect_unblock(TIMED("; g2 case timer c1",
+                         "at 90001; g0 fire x1 t3; g2 recv c1; g2 timer x1 due 90002;"
+                         " g0 fire x1 t3; g2 recv c1; g2 block recv"),
+                   2, GO_UNBLOCK_TIMER, 0);
+    expect_unblock(TIMED("; g2 case timer c1",
+                         "at 90001; g0 fire x1 t3; g2 recv c1; g2 timer x1 due 90002;"
+                         " g0 fire x1 t3; g2 recv c1; g2 recv c1; g2 block recv"),
+                   2, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, a_goroutine_that_a_timer_has_made_may_do_what_the_timer_is_there_for)
 {
     /* One of the program's functions, of package context, and one that package context did not set. */
-    expect_hope(TIMED("runs s9", "g2 send c1; g2 block send; at 90001; g0 fire x1 t3; g0 go g3 t3"), 2,
-                GO_HOPE_RELEASE, 3);
-    expect_hope(TIMED("runs s52", "g2 recv c7; g2 block recv; at 90001; g0 fire x1 t3; g0 go g3 f52 t3"), 2,
-                GO_HOPE_RELEASE, 3);
-    expect_hope(TIMED("runs s52", "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3; g0 go g3 f52 t3"), 2,
-                GO_HOPE_NONE, 0);
-    expect_hope(TIMED("runs s9",
-                      "g2 send c1; g2 block send; at 90001; g0 fire x1 t3; g0 go g3 t3; g3 run t3; g3 end"),
-                2, GO_HOPE_NONE, 0);
+    expect_unblock(TIMED("runs s9", "g2 send c1; g2 block send; at 90001; g0 fire x1 t3; g0 go g3 t3"), 2,
+                   GO_UNBLOCK_RELEASE, 3);
+    expect_unblock(TIMED("runs s52", "g2 recv c7; g2 block recv; at 90001; g0 fire x1 t3; g0 go g3 f52 t3"),
+                   2, GO_UNBLOCK_RELEASE, 3);
+    expect_unblock(TIMED("runs s52", "g2 recv c1; g2 block recv; at 90001; g0 fire x1 t3; g0 go g3 f52 t3"),
+                   2, GO_UNBLOCK_NONE, 0);
+    expect_unblock(
+        TIMED("runs s9",
+              "g2 send c1; g2 block send; at 90001; g0 fire x1 t3; g0 go g3 t3; g3 run t3; g3 end"),
+        2, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, a_signal_may_come_where_one_was_asked_for)
 {
-    expect_hope("g1 run t1; g1 make c1; g1 signals c1; g1 recv c1; g1 block recv", 1, GO_HOPE_SIGNAL, 0);
-    expect_hope(
+    expect_unblock("g1 run t1; g1 make c1; g1 signals c1; g1 recv c1; g1 block recv", 1, GO_UNBLOCK_SIGNAL,
+                   0);
+    expect_unblock(
         "g1 run t1; g1 make c1; g1 signals c1; g1 select n2; g1 case 0 recv c2; g1 case 1 recv c1;"
         "g1 block select",
-        1, GO_HOPE_SIGNAL, 0);
-    expect_hope("g1 run t1; g1 make c1; g1 make c2; g1 signals c1; g1 recv c2; g1 block recv", 1,
-                GO_HOPE_NONE, 0);
-    expect_hope("g1 run t1; g1 make c1; g1 signals c1; g1 send c1; g1 block send", 1, GO_HOPE_NONE, 0);
+        1, GO_UNBLOCK_SIGNAL, 0);
+    expect_unblock("g1 run t1; g1 make c1; g1 make c2; g1 signals c1; g1 recv c2; g1 block recv", 1,
+                   GO_UNBLOCK_NONE, 0);
+    expect_unblock("g1 run t1; g1 make c1; g1 signals c1; g1 send c1; g1 block send", 1, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, another_goroutine_that_ends_the_process_breaks_off_what_all_were_about_to_do)
@@ -400,24 +410,24 @@ Test(go_verdict, all_that_the_runtime_finds_asleep_are_stuck)
 
 Test(go_verdict, a_select_whose_channels_are_not_all_known_may_go_on)
 {
-    expect_hope(
+    expect_unblock(
         "g1 run t1; g1 go g2; g2 run t2; g2 make c1 s9; g2 select 3; g2 case 0 c1; g2 block select; g1 exit "
         "0",
-        2, GO_HOPE_RUNTIME, 0);
-    expect_hope(
+        2, GO_UNBLOCK_RUNTIME, 0);
+    expect_unblock(
         "g1 run t1; g1 go g2; g2 run t2; g2 make c1 s9; g2 select 1; g2 case 0 c1; g2 block select; g1 exit "
         "0",
-        2, GO_HOPE_NONE, 0);
+        2, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, a_timers_function_may_do_what_it_is_there_for)
 {
     /* One of the program's: anything. */
-    expect_hope(TIMED("runs s9", "g2 send c1; g2 block send"), 2, GO_HOPE_TIMER, 0);
+    expect_unblock(TIMED("runs s9", "g2 send c1; g2 block send"), 2, GO_UNBLOCK_TIMER, 0);
     /* One of package context: it closes a channel of its own. */
-    expect_hope(TIMED("runs s52", "g2 recv c1; g2 block recv"), 2, GO_HOPE_NONE, 0);
-    expect_hope(TIMED("runs s52", "g2 recv c7; g2 block recv"), 2, GO_HOPE_TIMER, 0);
-    expect_hope(TIMED("runs s52", "g2 send c7; g2 block send"), 2, GO_HOPE_NONE, 0);
+    expect_unblock(TIMED("runs s52", "g2 recv c1; g2 block recv"), 2, GO_UNBLOCK_NONE, 0);
+    expect_unblock(TIMED("runs s52", "g2 recv c7; g2 block recv"), 2, GO_UNBLOCK_TIMER, 0);
+    expect_unblock(TIMED("runs s52", "g2 send c7; g2 block send"), 2, GO_UNBLOCK_NONE, 0);
 }
 
 Test(go_verdict, what_is_not_known_is_not_called_a_leak)
@@ -430,7 +440,7 @@ Test(go_verdict, what_is_not_known_is_not_called_a_leak)
     AUTO_VERDICT struct go_verdict before_start = judge_with(older, &usual);
 
     expect_kind(&after_loss, GO_VERDICT_PASS);
-    cr_assert_eq(outcome_of(&after_loss, 2)->fate, GO_FATE_UNKNOWN);
+    cr_assert_eq(outcome_of(&after_loss, 2)->kind, GO_OUTCOME_UNKNOWN);
     expect_kind(&before_start, GO_VERDICT_PASS);
     expect_counts(&before_start, 0, 0, 1);
 }

@@ -22,13 +22,13 @@ uint64_t opposite_of(enum go_op operation)
 
 static bool is_free(const struct suspect *suspect)
 {
-    return suspect && suspect->outcome.fate != GO_FATE_STUCK && !suspect->silent;
+    return suspect && suspect->outcome.kind != GO_OUTCOME_STUCK && !suspect->silent;
 }
 
-static bool release(struct suspect *suspect, enum go_hope hope, uint64_t by)
+static bool release(struct suspect *suspect, enum go_unblock unblock, uint64_t by)
 {
-    suspect->outcome.fate = GO_FATE_UNFINISHED;
-    suspect->outcome.hope = hope;
+    suspect->outcome.kind = GO_OUTCOME_UNFINISHED;
+    suspect->outcome.unblock = unblock;
     suspect->outcome.by = by;
     return true;
 }
@@ -60,7 +60,7 @@ static bool by_holder(const struct judgement *judgement, struct suspect *suspect
 
     for (size_t i = 0; i < count && i < MOST_HOLDERS; i++)
         if (is_free(judgement_find(judgement, holders[i])))
-            return release(suspect, GO_HOPE_RELEASE, holders[i]);
+            return release(suspect, GO_UNBLOCK_RELEASE, holders[i]);
     if (!waits_behind_writer(judgement, suspect))
         return false;
     for (size_t i = 0; i < judgement->count; i++) {
@@ -68,12 +68,12 @@ static bool by_holder(const struct judgement *judgement, struct suspect *suspect
 
         if (is_free(writer) && writer->waits && writer->waits->object == object &&
             writer->waits->operation == GO_OP_RWMUTEX_LOCK)
-            return release(suspect, GO_HOPE_RELEASE, writer->outcome.goroutine);
+            return release(suspect, GO_UNBLOCK_RELEASE, writer->outcome.goroutine);
     }
     return false;
 }
 
-/* One that has used the object and may go on. */
+/* One that has used the object and may continue. */
 static bool by_user(const struct judgement *judgement, struct suspect *suspect,
                     const struct go_object *object)
 {
@@ -81,7 +81,7 @@ static bool by_user(const struct judgement *judgement, struct suspect *suspect,
         uint64_t user = object->users[i].goroutine;
 
         if (user != suspect->outcome.goroutine && is_free(judgement_find(judgement, user)))
-            return release(suspect, GO_HOPE_RELEASE, user);
+            return release(suspect, GO_UNBLOCK_RELEASE, user);
     }
     return false;
 }
@@ -97,7 +97,7 @@ static bool by_unlocker(const struct judgement *judgement, struct suspect *suspe
 
         if (user->operations & unlocks && !(user->operations & ~unlocks) &&
             is_free(judgement_find(judgement, user->goroutine)))
-            return release(suspect, GO_HOPE_RELEASE, user->goroutine);
+            return release(suspect, GO_UNBLOCK_RELEASE, user->goroutine);
     }
     return false;
 }
@@ -168,7 +168,7 @@ static bool is_relative(const struct suspect *suspect, const struct suspect *oth
            (parent && (other->goroutine->parent == parent || other->outcome.goroutine == parent));
 }
 
-/* Any one that may go on may come to the object yet, whoever has used it so far. Its parent, a child, or one
+/* Any one that may continue may come to the object yet, whoever has used it so far. Its parent, a child, or one
  * of the same parent is the likeliest. */
 static bool by_anyone(const struct wish *wish)
 {
@@ -182,7 +182,7 @@ static bool by_anyone(const struct wish *wish)
             (!found || (is_relative(wish->suspect, other) && !is_relative(wish->suspect, found))))
             found = other;
     }
-    return found && release(wish->suspect, GO_HOPE_RELEASE, found->outcome.goroutine);
+    return found && release(wish->suspect, GO_UNBLOCK_RELEASE, found->outcome.goroutine);
 }
 
 /* Somebody on the other side of a channel, or of a condition; or who leaves the wait group. */
@@ -196,13 +196,13 @@ static bool by_peer(const struct judgement *judgement, struct suspect *suspect, 
     if (by_user(judgement, suspect, wish.object))
         return true;
     if (go_replay_each_timer(judgement->replay, timer_may_release, &wish))
-        return release(suspect, GO_HOPE_TIMER, 0);
+        return release(suspect, GO_UNBLOCK_TIMER, 0);
     if (wish.receives && wish.object && wish.object->signals)
-        return release(suspect, GO_HOPE_SIGNAL, 0);
+        return release(suspect, GO_UNBLOCK_SIGNAL, 0);
     return by_anyone(&wish);
 }
 
-/* Whether the goroutine, which waits for others, can be released by one that may go on. */
+/* Whether the goroutine, which waits for others, can be released by one that may continue. */
 static bool try_release(const struct judgement *judgement, struct suspect *suspect)
 {
     const struct go_action *waits = suspect->waits;
@@ -211,7 +211,7 @@ static bool try_release(const struct judgement *judgement, struct suspect *suspe
     switch (waits->operation) {
     case GO_OP_SELECT:
         if (!waits->case_count || (uint64_t)waits->value > waits->case_count)
-            return release(suspect, GO_HOPE_RUNTIME, 0); /* on a channel that was not recorded, perhaps */
+            return release(suspect, GO_UNBLOCK_RUNTIME, 0); /* on a channel that was not recorded, perhaps */
         for (size_t i = 0; i < waits->case_count; i++)
             if (by_peer(judgement, suspect, waits->cases[i].object,
                         waits->cases[i].send ? GO_OP_CHAN_SEND : GO_OP_CHAN_RECV))
@@ -233,17 +233,17 @@ static bool try_release(const struct judgement *judgement, struct suspect *suspe
     }
 }
 
-/* ------------------------------------------------------------------------------------------ first fates */
+/* ------------------------------------------------------------------------------------------ first outcomes */
 
-static enum go_hope outside_hope(enum go_wait wait)
+static enum go_unblock outside_unblock(enum go_wait wait)
 {
     switch (wait) {
     case GO_WAIT_SLEEP:
-        return GO_HOPE_SLEEPS;
+        return GO_UNBLOCK_SLEEPS;
     case GO_WAIT_NETWORK:
-        return GO_HOPE_NETWORK;
+        return GO_UNBLOCK_NETWORK;
     default:
-        return GO_HOPE_RUNTIME;
+        return GO_UNBLOCK_RUNTIME;
     }
 }
 
@@ -257,9 +257,9 @@ static bool waits_in_testing(const struct judgement *judgement, const struct go_
 static void unknown_wait(struct suspect *suspect)
 {
     if (suspect->goroutine->created_ns || suspect->outcome.goroutine == 1)
-        release(suspect, GO_HOPE_RUNTIME, 0);
+        release(suspect, GO_UNBLOCK_RUNTIME, 0);
     else
-        suspect->outcome.fate = GO_FATE_UNKNOWN;
+        suspect->outcome.kind = GO_OUTCOME_UNKNOWN;
 }
 
 /* What the goroutine's state alone says. */
@@ -267,13 +267,13 @@ static void first_fate(const struct judgement *judgement, struct suspect *suspec
 {
     const struct go_goroutine *goroutine = suspect->goroutine;
 
-    suspect->outcome.fate = GO_FATE_STUCK;
+    suspect->outcome.kind = GO_OUTCOME_STUCK;
     if (goroutine->state == GO_STATE_UNKNOWN)
-        suspect->outcome.fate = GO_FATE_UNKNOWN;
+        suspect->outcome.kind = GO_OUTCOME_UNKNOWN;
     else if (goroutine->state != GO_STATE_BLOCKED)
-        release(suspect, GO_HOPE_RUNS, 0);
+        release(suspect, GO_UNBLOCK_RUNS, 0);
     else if (!go_wait_on_others(goroutine->wait))
-        release(suspect, outside_hope(goroutine->wait), 0);
+        release(suspect, outside_unblock(goroutine->wait), 0);
     else if (waits_in_testing(judgement, goroutine))
         suspect->silent = true;
     else if (!suspect->waits && goroutine->wait != GO_WAIT_FOREVER && judgement->options->operations)
@@ -288,7 +288,8 @@ static bool all_are_asleep(const struct judgement *judgement)
 
 static void asleep_fate(const struct judgement *judgement, struct suspect *suspect)
 {
-    suspect->outcome.fate = suspect->goroutine->state == GO_STATE_UNKNOWN ? GO_FATE_UNKNOWN : GO_FATE_STUCK;
+    suspect->outcome.kind =
+        suspect->goroutine->state == GO_STATE_UNKNOWN ? GO_OUTCOME_UNKNOWN : GO_OUTCOME_STUCK;
     suspect->silent = waits_in_testing(judgement, suspect->goroutine);
 }
 
