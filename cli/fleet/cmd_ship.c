@@ -66,7 +66,7 @@ static const struct argp argp = {
     .parser = parse,
     .doc =
         "Add the ended runs of the store to a fleet.\vA run is added once, however often it is shipped, and wholly or not at "
-        "all, whenever shipper or server are killed. A run that cannot be read is reported and left out; the others are "
+        "all, whenever shipper or server are killed. A run that cannot be read is reported and skipped; the others are "
         "shipped. With --follow, a connection that breaks is made again. Exit status: 0 all ended runs are in the fleet, 1 "
         "some could not be read, 3 failed.",
     .children = fleet_children,

@@ -50,7 +50,7 @@ static const struct argp argp = {
     .doc =
         "Copy the runs of stores into one store. Nothing is written to the stores that are read.\vRuns get "
         "new numbers and keep their names, tags and hosts. A function that several stores have is one "
-        "function in the result. A run that was merged before is left out, so a merge may be repeated. "
+        "function in the result. A run that was merged before is skipped, so a merge may be repeated. "
         "Every segment is decoded; a damaged store and a run that has not ended are refused, and then "
         "nothing of that store is copied.\n\nRuns with the same tag job=NAME become one run: the ranks "
         "of an MPI job whose launcher started a recorder for each rank (mpiexec -n 4 tracectl record -- "
@@ -76,7 +76,7 @@ static int print_result(const struct merge_arguments *arguments, const struct tr
         text_print(stdout, "%'" PRIu64 " run%s with %'" PRIu64 " events added to %s\n", merged->runs,
                    text_plural(merged->runs), merged->events, arguments->output);
         if (merged->present)
-            text_print(stdout, "left out, merged before: %'" PRIu64 "\n", merged->present);
+            text_print(stdout, "skipped, merged before: %'" PRIu64 "\n", merged->present);
         if (joined->runs)
             text_print(stdout, "joined with other runs of the same job: %'" PRIu64 "\n", joined->runs);
         if (joined->apart)
