@@ -55,8 +55,11 @@ END
 
 run_case "by default" same_every_time default
 run_case "with return probes" same_every_time probe --returns probe
-run_case "whichever probes are cheapest" same_every_time auto --backend auto
-run_case "with inline probes" same_every_time inline --backend inline
+run_case "with the kernel's probes" same_every_time uprobe --backend uprobe
+run_case "with inline probes alone" same_every_time inline --backend inline
+run_case "by ptrace" same_every_time ptrace --life-cycle ptrace
+run_case "with exact returns" same_every_time exact --returns exact
+run_case "with exact returns by the kernel's probes" same_every_time sites --returns exact --backend uprobe
 run_case "with libraries" same_every_time all --images all
 run_case "with the time of each call" same_every_time full --time full
 finish
