@@ -41,9 +41,11 @@ struct found_area {
 };
 
 /* Head and stubs; the rings have another name, and the head says which they are. */
+static const char area_name[] = "/memfd:" AGENT_MAGIC " (deleted)";
+
 static bool is_area(const struct map_line *mapping)
 {
-    return !strcmp(mapping->name, "/memfd:" AGENT_MAGIC " (deleted)");
+    return !strcmp(mapping->name, area_name);
 }
 
 /* Whether a memory file with that name was made by a recorder: any program can give the name, but its owner
@@ -77,7 +79,7 @@ static int find_areas(pid_t pid, struct found_area **ret_areas, size_t *ret_coun
 
     if (map_lines_open(pid, &maps))
         return -ESRCH;
-    while (map_lines_next(&maps, &mapping)) {
+    for (bool any = map_lines_mention(&maps, area_name); any && map_lines_next(&maps, &mapping);) {
         struct stale_area *last = count ? &areas[count - 1].addresses : NULL;
 
         if (!is_area(&mapping) || !is_made_by_recorder(pid, mapping.start, mapping.end, mapping.inode))

@@ -21,6 +21,11 @@ int map_lines_open(pid_t pid, struct map_lines *ret_lines)
     return 0;
 }
 
+bool map_lines_mention(const struct map_lines *lines, const char *text)
+{
+    return lines->next && strstr(lines->next, text);
+}
+
 /* "START-END RIGHTS OFFSET MAJOR:MINOR INODE   NAME" */
 static bool parse(char *text, struct map_line *ret_line)
 {

@@ -103,9 +103,10 @@ bool file_is_mapped(pid_t pid, dev_t device, ino_t inode)
 {
     AUTO_MAP_LINES struct map_lines lines = {0};
     struct code_mapping mapping;
-    char *path;
+    char *path, number[24];
 
-    if (map_lines_open(pid, &lines))
+    snprintf(number, sizeof(number), " %" PRIuMAX " ", (uintmax_t)inode); /* as it stands in a line */
+    if (map_lines_open(pid, &lines) || !map_lines_mention(&lines, number))
         return false;
     while (next_mapping(&lines, &mapping, &path))
         if (mapping.inode == inode && reach_file(pid, path, &mapping) && mapping.device == device &&
