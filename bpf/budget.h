@@ -121,7 +121,7 @@ static __always_inline bool report_over_budget(struct budget_slot *slot, __u32 t
 {
     struct wire_over_budget *record;
 
-    if (slot->told)
+    if (slot->reported)
         return true;
     if (packs && !flush_thread(tid))
         return false;
@@ -136,7 +136,7 @@ static __always_inline bool report_over_budget(struct budget_slot *slot, __u32 t
     record->function = index;
     record->unused = 0;
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
-    slot->told = 1; /* not before the record stands in the ring */
+    slot->reported = 1; /* not before the record stands in the ring */
     return true;
 }
 

@@ -363,7 +363,7 @@ struct budget_slot {
     __u32 cost_ns; /* of a recorded call, set by the collector as all that follows */
     __u32 limit;   /* calls in a tick; 0: any number */
     __u8 tag;      /* whose hits count: those of the link with this tag */
-    __u8 told;     /* a WIRE_OVER_BUDGET has been sent since the collector took it back */
+    __u8 reported; /* a WIRE_OVER_BUDGET has been sent since the collector took it back */
     __u8 trigger;  /* the function opens windows (bpf/trigger.h) */
     __u8 unused[5];
 };

@@ -135,7 +135,7 @@ static int add_found(struct cascade_result *result, size_t number, const struct 
 /* The names of the handlers that were recognised, with commas between them; NULL: none, or no memory. */
 static char *recognised_names(const struct recorded_run *run)
 {
-    uint64_t told[MOST_RECOGNISED];
+    uint64_t reported[MOST_RECOGNISED];
     size_t count = 0, size = 0;
     char *names = NULL;
     FILE *out = NULL;
@@ -145,7 +145,7 @@ static char *recognised_names(const struct recorded_run *run)
         char text[512];
         size_t j = 0;
 
-        while (j < count && told[j] != function)
+        while (j < count && reported[j] != function)
             j++;
         if (function < TRACE_RECOGNISED || j < count)
             continue;
@@ -155,7 +155,7 @@ static char *recognised_names(const struct recorded_run *run)
             return NULL;
         fprintf(out, "%s%s", count ? ", " : "",
                 recorded_run_function(run, (uint32_t)(function - TRACE_RECOGNISED), text, sizeof(text)));
-        told[count++] = function;
+        reported[count++] = function;
     }
     if (out && fclose(out) != 0)
         free(take_pointer(names));

@@ -10,6 +10,7 @@
 #include "analyzer/picture/markup.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fnv.h"
 #include "base/text.h"
 
 #define WIDTH 1200.0
@@ -57,10 +58,9 @@ static size_t deepest_of(const struct drawing *drawing, uint32_t at, size_t row)
 /* Of one run: a warm colour that is the same wherever the name comes. */
 static void put_colour_of_name(FILE *out, const char *name)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
+    uint64_t whole = fnv_add(FNV_START, name, strlen(name));
+    uint32_t hash = (uint32_t)(whole ^ whole >> 32);
 
-    for (const char *at = name; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619u;
     fprintf(out, "rgb(%u,%u,%u)", 225 + hash % 30, 120 + (hash >> 8) % 100, 60 + (hash >> 16) % 40);
 }
 

@@ -34,12 +34,13 @@ static bool same_difference(const struct thread_diff *a, const struct thread_dif
     return same_loops(a->normal, b->normal) && same_loops(a->faulty, b->faulty);
 }
 
-static bool is_told(const struct report *report, const struct alike *told, size_t count, size_t thread)
+static bool is_reported(const struct report *report, const struct alike *reported, size_t count,
+                        size_t thread)
 {
     const struct thread_diff *threads = report->comparison.threads;
 
     for (size_t i = 0; i < count; i++)
-        if (same_difference(&threads[told[i].first], &threads[thread]))
+        if (same_difference(&threads[reported[i].first], &threads[thread]))
             return true;
     return false;
 }
@@ -65,28 +66,29 @@ static size_t find_label(const struct run_comparison *comparison, const char *la
 }
 
 /* Adds a thread that differs, unless one like it is there. */
-static void add(const struct report *report, struct alike *told, size_t *count, size_t thread)
+static void add(const struct report *report, struct alike *reported, size_t *count, size_t thread)
 {
     const struct thread_diff *diff;
 
     if (thread == SIZE_MAX || *count == MOST_DRAWN)
         return;
     diff = &report->comparison.threads[thread];
-    if (diff->normal && diff->faulty && thread_diff_differs(diff) && !is_told(report, told, *count, thread))
-        told[(*count)++].first = thread;
+    if (diff->normal && diff->faulty && thread_diff_differs(diff) &&
+        !is_reported(report, reported, *count, thread))
+        reported[(*count)++].first = thread;
 }
 
 /* The suspects of the ranking first, then those of the comparison. */
-static size_t choose(const struct report *report, struct alike *told)
+static size_t choose(const struct report *report, struct alike *reported)
 {
     const struct ranking_objects *ranked = &report->input->ranking->threads;
     size_t count = 0;
 
     for (size_t i = 0; i < report->input->suspects; i++)
-        add(report, told, &count,
+        add(report, reported, &count,
             find_label(&report->comparison, ranked->labels[ranked->consensus[i].object]));
     for (size_t i = 0; i < report->comparison.suspect_count; i++)
-        add(report, told, &count, report->comparison.suspects[i]);
+        add(report, reported, &count, report->comparison.suspects[i]);
     return count;
 }
 
@@ -226,8 +228,8 @@ static int print_difference(struct report *report, const struct alike *alike, st
 
 int report_differences(struct report *report, struct error *err)
 {
-    struct alike told[MOST_DRAWN] = {{0}};
-    size_t count = choose(report, told), shown = 0;
+    struct alike reported[MOST_DRAWN] = {{0}};
+    size_t count = choose(report, reported), shown = 0;
     int r = 0;
 
     if (!count) {
@@ -241,9 +243,10 @@ int report_differences(struct report *report, struct error *err)
         "times. Filter %s, K = %u.",
         report->input->filter ? report->input->filter : "everything", report->input->max_body);
     for (size_t i = 0; i < count && r == 0; i++) {
-        r = find_alike(report, &told[i]) < 0 ? error_no_memory(err) : print_difference(report, &told[i], err);
-        shown += told[i].count;
-        free(told[i].threads);
+        r = find_alike(report, &reported[i]) < 0 ? error_no_memory(err)
+                                                 : print_difference(report, &reported[i], err);
+        shown += reported[i].count;
+        free(reported[i].threads);
     }
     if (r == 0 && shown < report->comparison.suspect_count)
         html_paragraph(report->out, "note", "Omitted: %zu more threads that differ.",

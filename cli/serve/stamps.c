@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/fnv.h"
 #include "cli/common/output.h"
 
 struct stamps {
@@ -18,15 +19,10 @@ struct stamps {
     uint64_t opened;          /* how often */
 };
 
-/* One number of two (FNV-1a over their bytes). */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    for (int i = 0; i < 8; i++)
-        hash = (hash ^ (value >> (8 * i) & 0xff)) * UINT64_C(0x100000001b3);
-    return hash;
+    return fnv_add(hash, &value, sizeof(value));
 }
-
-static const uint64_t nothing = UINT64_C(0xcbf29ce484222325);
 
 static int reopen(struct stamps *stamps, struct error *err)
 {
@@ -81,7 +77,7 @@ static void check_file(struct stamps *stamps)
 static uint64_t of_store(struct stamps *stamps)
 {
     AUTO_STATEMENT *statement = NULL;
-    uint64_t hash = mix(nothing, stamps->opened);
+    uint64_t hash = mix(FNV_START, stamps->opened);
     struct error err = {0};
 
     if (!stamps->store || cli_prepare(stamps->store, &statement, &err, "PRAGMA data_version", 0) < 0 ||
@@ -120,7 +116,7 @@ uint64_t stamps_store(struct stamps *stamps)
 
 uint64_t stamps_runs(struct stamps *stamps, const int64_t *runs, int count)
 {
-    uint64_t hash = nothing;
+    uint64_t hash = FNV_START;
     bool ended = count > 0;
 
     pthread_mutex_lock(&stamps->lock);

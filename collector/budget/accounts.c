@@ -320,7 +320,7 @@ void accounts_rearm(struct accounts *accounts, uint32_t number, uint64_t now_ns)
 {
     for (size_t i = 0; i < accounts->probe_count; i++)
         if (accounts->probes[i].function == number)
-            __atomic_store_n(&accounts->slots[i].told, 0, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&accounts->slots[i].reported, 0, __ATOMIC_SEQ_CST);
     for (size_t i = 0; i < accounts->probe_count; i++)
         if (accounts->probes[i].function == number)
             read_probe(accounts, i, now_ns);

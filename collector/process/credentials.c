@@ -9,15 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-
-static uint64_t hash(const char *text)
-{
-    uint64_t value = 14695981039346656037u; /* FNV-1a */
-
-    for (; *text; text++)
-        value = (value ^ (uint8_t)*text) * 1099511628211u;
-    return value;
-}
+#include "base/fnv.h"
 
 static void read_ids(const char *rest, uint32_t *ids)
 {
@@ -33,7 +25,7 @@ static void read_line(const char *line, struct credentials *credentials)
     else if (!strncmp(line, "Gid:", 4))
         read_ids(line + 4, credentials->groups);
     else if (!strncmp(line, "Groups:", 7))
-        credentials->other_groups = hash(line + 7);
+        credentials->other_groups = fnv_add(FNV_START, line + 7, strlen(line + 7));
     for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
         if (!strncmp(line, capabilities[i], 7))
             sscanf(line + 7, "%" SCNx64, &credentials->capabilities[i]);

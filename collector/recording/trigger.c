@@ -11,7 +11,7 @@
 
 struct enrolled {
     struct traced_image *image;
-    bool *told; /* of each of its functions: a row of `blind` has begun */
+    bool *reported; /* of each of its functions: a row of `blind` has begun */
 };
 
 struct trigger {
@@ -39,7 +39,7 @@ void trigger_free(struct trigger *trigger)
     if (!trigger)
         return;
     for (size_t i = 0; i < trigger->count; i++)
-        free(trigger->enrolled[i].told);
+        free(trigger->enrolled[i].reported);
     free(trigger->enrolled);
     free(trigger);
 }
@@ -62,13 +62,13 @@ static void mark(struct trigger *trigger, const struct traced_image *image)
 
 static int enter(struct trigger *trigger, struct traced_image *image, struct error *err)
 {
-    bool *told = calloc(image->function_count + 1, sizeof(*told));
+    bool *reported = calloc(image->function_count + 1, sizeof(*reported));
 
-    if (!told || array_reserve(&trigger->enrolled, &trigger->capacity, trigger->count + 1)) {
-        free(told);
+    if (!reported || array_reserve(&trigger->enrolled, &trigger->capacity, trigger->count + 1)) {
+        free(reported);
         return error_no_memory(err);
     }
-    trigger->enrolled[trigger->count++] = (struct enrolled){image, told};
+    trigger->enrolled[trigger->count++] = (struct enrolled){image, reported};
     return 0;
 }
 
@@ -121,9 +121,9 @@ static int tell(const struct trigger *trigger, struct enrolled *enrolled, uint32
     int r = image_table_function_id(options->images, options->writer, enrolled->image->first_function + f,
                                     &function_id, err);
 
-    if (!r && !enrolled->told[f])
+    if (!r && !enrolled->reported[f])
         r = trace_writer_blind(options->writer, function_id, from_ns, 0, TRIGGER_CAUSE, rate, err);
-    enrolled->told[f] = true;
+    enrolled->reported[f] = true;
     if (!r && to_ns)
         r = trace_writer_blind_end(options->writer, function_id, from_ns, 0, (int64_t)calls, rate, err);
     return r;
@@ -140,7 +140,7 @@ static int tell_all(struct trigger *trigger, uint64_t to_ns, struct error *err)
         if (!outside)
             return error_no_memory(err);
         for (uint32_t f = 0; !r && f < enrolled->image->function_count; f++)
-            if (outside[f] && (to_ns || !enrolled->told[f]))
+            if (outside[f] && (to_ns || !enrolled->reported[f]))
                 r = tell(trigger, enrolled, f, outside[f], to_ns, err);
     }
     return r;

@@ -3,9 +3,9 @@
  * The walk of an export: each thread's events in order, with their place in time and what became of each
  * call, and then what was not seen.
  *
- * The walk keeps the calls that the sink has been told of and not told the end of. Where the stream jumps (at
+ * The walk keeps the calls whose begin the sink has and whose end it does not have. Where the stream jumps (at
  * the first event of a range, behind a damaged segment) the calls that are open there come from the segment's
- * own stack, and the sink is told of the difference as unseen calls and returns.
+ * own stack, and the sink gets the difference as unseen calls and returns.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "store/export/export_run.h"
 #include "store/segment/event_iter.h"
 
-struct told_call {
+struct reported_call {
     uint64_t seq;
     uint32_t function; /* function_id */
     bool returned;     /* it did return, if not in what is exported */
@@ -41,10 +41,10 @@ struct walk {
     struct unreturned unreturned;
     struct export_sites sites;
     sqlite3_stmt *find_loss;
-    struct told_call *told;
+    struct reported_call *reported;
     size_t depth, capacity;
     uint64_t last_seq, last_ns;
-    bool jumped; /* `told` may not be what the stream has open */
+    bool jumped; /* `reported` may not be what the stream has open */
 };
 
 static const char what[] = "cannot read the run";
@@ -115,12 +115,12 @@ static int tell_call(struct walk *walk, struct export_event *event, uint64_t seq
 {
     int r;
 
-    if (array_reserve(&walk->told, &walk->capacity, walk->depth + 1))
+    if (array_reserve(&walk->reported, &walk->capacity, walk->depth + 1))
         return error_no_memory(walk->run->err);
     event->state = state_of(&walk->unreturned, seq);
     r = tell(walk, event);
     if (r == 0 && walk->thread->returns != TRACE_RETURNS_NONE)
-        walk->told[walk->depth++] = (struct told_call){
+        walk->reported[walk->depth++] = (struct reported_call){
             .seq = seq,
             .function = event->event.function,
             .returned = event->state == EXPORT_RETURNED,
@@ -128,10 +128,10 @@ static int tell_call(struct walk *walk, struct export_event *event, uint64_t seq
     return r;
 }
 
-/* The innermost call told of has ended somewhere. */
+/* The innermost reported call has ended somewhere. */
 static int tell_unseen_return(struct walk *walk)
 {
-    const struct told_call *call = &walk->told[--walk->depth];
+    const struct reported_call *call = &walk->reported[--walk->depth];
     struct export_event event = {
         .event = {.kind = EVENT_RETURN, .depth = (uint32_t)walk->depth, .function = call->function},
         .unseen = true,
@@ -153,7 +153,7 @@ static int tell_unseen_call(struct walk *walk, const struct open_call *call)
     return tell_call(walk, &event, call->seq);
 }
 
-/* Makes what has been told what the stream had open before `event`. */
+/* Makes what has been reported what the stream had open before `event`. */
 static int match(struct walk *walk, const struct event *event)
 {
     size_t open, same = 0;
@@ -166,11 +166,11 @@ static int match(struct walk *walk, const struct event *event)
         return 0;
     if (event->kind == EVENT_CALL)
         open--;
-    while (same < open && same < walk->depth && walk->told[same].seq == calls[same].seq)
+    while (same < open && same < walk->depth && walk->reported[same].seq == calls[same].seq)
         same++;
     if (event->kind == EVENT_RETURN) {
         ended = *event_iter_ended_call(walk->iter);
-        if (same == open && same < walk->depth && walk->told[same].seq == ended.seq)
+        if (same == open && same < walk->depth && walk->reported[same].seq == ended.seq)
             same++;
     }
     while (r == 0 && walk->depth > same)
@@ -223,7 +223,7 @@ static int tell_damage(struct walk *walk)
 
 static int tell_event(struct walk *walk, const struct event *event)
 {
-    struct export_event told = {.event = *event};
+    struct export_event reported = {.event = *event};
     int r = 0;
 
     if (walk->jumped)
@@ -232,14 +232,14 @@ static int tell_event(struct walk *walk, const struct event *event)
         return r;
     walk->run->totals.events++;
     if (event->kind == EVENT_LOST)
-        return tell_loss(walk, &told);
+        return tell_loss(walk, &reported);
     if (event->kind == EVENT_RETURN) {
         walk->depth -= walk->depth > 0;
-        return tell(walk, &told);
+        return tell(walk, &reported);
     }
     if (event->call_site && walk->sink->wants_sites)
-        r = export_sites_find(&walk->sites, walk->run, event->call_site, &told.site);
-    return r < 0 ? r : tell_call(walk, &told, event->seq);
+        r = export_sites_find(&walk->sites, walk->run, event->call_site, &reported.site);
+    return r < 0 ? r : tell_call(walk, &reported, event->seq);
 }
 
 /* ------------------------------------------------------------------------------------------ one thread */
@@ -325,7 +325,7 @@ static int walk_thread(struct walk *walk)
     if (r > 0)
         r = 0;
     /* Calls that returned behind the end of what was asked for. */
-    while (r == 0 && walk->depth && walk->told[walk->depth - 1].returned)
+    while (r == 0 && walk->depth && walk->reported[walk->depth - 1].returned)
         r = tell_unseen_return(walk);
     close_thread(walk);
     walk->run->totals.threads++;
@@ -413,6 +413,6 @@ int export_walk(struct export_run *run, const struct export_sink *sink, void *co
     export_sites_release(&walk.sites);
     sqlite3_finalize(walk.find_loss);
     free(walk.unreturned.calls);
-    free(walk.told);
+    free(walk.reported);
     return r;
 }

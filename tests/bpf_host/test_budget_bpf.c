@@ -127,7 +127,7 @@ Test(budget_side, leaving_out_is_announced_once_before_the_calls_behind_it)
     calls(4, 1);
     cr_assert_eq(count_records(WIRE_OVER_BUDGET, 3), 1);
     cr_assert_eq(((const struct wire_header *)kernel_record(kernel_records() - 2))->kind, WIRE_OVER_BUDGET);
-    kernel_budget_slot(3)->told = 0;
+    kernel_budget_slot(3)->reported = 0;
     calls(3, 10);
     cr_assert_eq(count_records(WIRE_OVER_BUDGET, 3), 2);
 }
