@@ -69,6 +69,7 @@ static int put_links(const struct print *print, struct error *err)
         "href=\"#flame\">Flame graph</a></li><li><a href=\"#threads\">Threads</a></li><li><a "
         "href=\"#missing\">Not recorded</a></li>",
         out);
+    fprintf(out, "<li><a href=\"/runs/%s/timeline\">Time line</a></li>", run);
     fprintf(out, "<li><a href=\"/runs/%s/loops\">Threads and their loops</a></li>", run);
     if (goroutines)
         fprintf(out, "<li><a href=\"/runs/%s/go\">Goroutines</a></li>", run);

@@ -156,6 +156,8 @@ static int print_route(const struct print *print, struct error *err)
         return print_run(print, err);
     case ROUTE_RUN_FUNCTION:
         return print_function(print, err);
+    case ROUTE_RUN_TIMELINE:
+        return print_timeline(print, err);
     case ROUTE_COMPARE:
         return print_compare(print, err);
     case ROUTE_SQL:

@@ -28,6 +28,7 @@ int print_runs(const struct print *print, struct error *err);
 int print_live(const struct print *print, struct error *err);
 int print_run(const struct print *print, struct error *err);
 int print_function(const struct print *print, struct error *err);
+int print_timeline(const struct print *print, struct error *err);
 int print_compare(const struct print *print, struct error *err);
 int print_sql(const struct print *print, struct error *err);
 int print_metrics(const struct print *print, struct error *err);

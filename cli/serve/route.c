@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-enum { HAS_TEXT = 1, HAS_SORT = 2, HAS_PAGE = 4, HAS_LIMIT = 8, HAS_RUNS = 16 };
+enum { HAS_TEXT = 1, HAS_SORT = 2, HAS_PAGE = 4, HAS_LIMIT = 8, HAS_RUNS = 16, HAS_RANGE = 32 };
 
 #define HTML "text/html; charset=utf-8"
 #define JSON "application/json"
@@ -22,6 +22,7 @@ static const struct route_type types[] = {
     {"/runs/*", ROUTE_RUN, HTML, HAS_TEXT | HAS_SORT},
     {"/runs/*/flame.svg", ROUTE_RUN_FLAME, SVG, 0},
     {"/runs/*/function", ROUTE_RUN_FUNCTION, HTML, HAS_TEXT},
+    {"/runs/*/timeline", ROUTE_RUN_TIMELINE, HTML, HAS_RANGE | HAS_PAGE},
     {"/runs/*/loops", ROUTE_RUN_LOOPS, HTML, 0},
     {"/runs/*/go", ROUTE_RUN_GO, HTML, 0},
     {"/runs/*/report", ROUTE_RUN_REPORT, HTML, 0},
@@ -148,6 +149,11 @@ static bool parse_number(const char *text, unsigned low, unsigned high, unsigned
     return true;
 }
 
+static bool parse_time(const char *text, uint64_t *ret_ns)
+{
+    return number_parse_count(text, ret_ns) && *ret_ns <= INT64_MAX / 2;
+}
+
 static bool parse_sort(const char *text, enum route_sort *ret_sort)
 {
     for (size_t i = 0; i < ARRAY_SIZE(sorts); i++)
@@ -176,6 +182,10 @@ static const char *take(struct route *route, const char *name, size_t length, ch
         return parse_number(*value, 1, ROUTE_LIMIT_MAX, &route->limit)
                    ? NULL
                    : "limit is a number from 1 to 100000.";
+    if (has & HAS_RANGE && length == 4 && !memcmp(name, "from", 4))
+        return parse_time(*value, &route->from_ns) ? NULL : "from is no number of nanoseconds.";
+    if (has & HAS_RANGE && length == 2 && !memcmp(name, "to", 2))
+        return parse_time(*value, &route->to_ns) ? NULL : "to is no number of nanoseconds.";
     if (has & HAS_RUNS && length == 3 && !memcmp(name, "run", 3)) {
         if (route->run_count == 2)
             return "Two runs can be compared, not more.";

@@ -15,6 +15,7 @@ enum route_kind {
     ROUTE_RUN,
     ROUTE_RUN_FLAME,
     ROUTE_RUN_FUNCTION,
+    ROUTE_RUN_TIMELINE,
     ROUTE_RUN_LOOPS,
     ROUTE_RUN_GO,
     ROUTE_RUN_REPORT,
@@ -55,8 +56,9 @@ struct route {
     int run_count;
     char *text; /* parameter q, what is searched or asked; NULL: none */
     enum route_sort sort;
-    unsigned page;  /* from 0 */
-    unsigned limit; /* 0: not given */
+    unsigned page;           /* from 0 */
+    unsigned limit;          /* 0: not given */
+    uint64_t from_ns, to_ns; /* since the run began; to_ns 0: to its end */
 };
 
 /* Parses the target. Returns 0; -ENOENT: there is no such page; -EINVAL: the parameters are wrong, and *ret_why

@@ -48,6 +48,11 @@ pages() {
     grep -q '<script href="/assets/flame_graph.js"/>' "$WORK/body"
     answers 200 '/runs/1/function?q=row'
     grep -q '<a href="/runs/1/function?q=main">main</a>' "$WORK/body"
+    answers 200 /runs/1/timeline
+    grep -q '>Calls of threads over time<' "$WORK/body"
+    grep -q 'title>main, about ' "$WORK/body"
+    answers 200 '/runs/1/timeline?from=1&to=2'
+    lacks 'title>main, about ' "$WORK/body"
     answers 200 /runs/1/loops
     answers 200 /runs/1/report
     answers 200 /live
@@ -96,7 +101,8 @@ wrong_requests() {
     done
     for target in '/runs/1?sort=x' '/runs/1?x=1' '/?q=%' '/?q=%zz' '/?q=a%00b' '/?page=-1' '/compare?run=1' '/compare' \
         '/compare?run=1&run=2&run=3' '/api/v1/runs/1/top?limit=0' '/api/v1/runs/1/top?limit=100001' \
-        '/api/v1/runs/1/top?sort=p50' /runs/1/function '/runs/1/function?q=none'; do
+        '/api/v1/runs/1/top?sort=p50' /runs/1/function '/runs/1/function?q=none' \
+        '/runs/1/timeline?from=2&to=1' '/runs/1/timeline?from=-1' '/runs/1/timeline?to=99999999999999999999'; do
         answers 400 "$target"
     done
     answers 405 / POST
@@ -134,7 +140,7 @@ hostile_function() {
 # The names are those of the program hostile_names; the page shows them, and has no element or script of theirs.
 hostile() {
     local target
-    for target in /runs/3 "/runs/3/function?q=$(hostile_function)" /compare/1/3 /runs/3/loops '/sql?q=SELECT+name+FROM+functions' /runs/3/flame.svg /live /; do
+    for target in /runs/3 "/runs/3/function?q=$(hostile_function)" /compare/1/3 /runs/3/timeline /runs/3/loops '/sql?q=SELECT+name+FROM+functions' /runs/3/flame.svg /live /; do
         answers 200 "$target"
         lacks -aE "<b a=|$(printf '\033')" "$WORK/body"
         "$E2E/serve_ask" utf8 "$WORK/body"
@@ -214,7 +220,7 @@ has_ended() {
 }
 
 in_a_browser() {
-    timeout -k 5 150 "$E2E/serve_browser" "$URL" "$WORK/profile" / /runs/1 '/runs/1/function?q=row' /runs/3 /compare/1/2 /live '/sql?q=SELECT+1+AS+one' \
+    timeout -k 5 150 "$E2E/serve_browser" "$URL" "$WORK/profile" / /runs/1 '/runs/1/function?q=row' /runs/1/timeline /runs/3 /compare/1/2 /live '/sql?q=SELECT+1+AS+one' \
         /runs/1/loops /runs/1/flame.svg /compare/1/2/flame.svg /runs/1/report /nothing
 }
 

@@ -37,6 +37,22 @@ Test(route, paths)
     wanted("/api/v1/runs/9223372036854775807/top", ROUTE_API_TOP, INT64_MAX, 0);
 }
 
+Test(route, times_of_a_time_line)
+{
+    struct route route = {0};
+    const char *why;
+
+    cr_assert_eq(route_parse("/runs/7/timeline?from=5&to=4000000000000&page=2", &route, &why), 0);
+    cr_assert_eq(route.type->kind, ROUTE_RUN_TIMELINE);
+    cr_assert_eq(route.from_ns, 5);
+    cr_assert_eq(route.to_ns, 4000000000000);
+    cr_assert_eq(route.page, 2);
+    route_release(&route);
+    refused("/runs/7/timeline?from=-5", -EINVAL);
+    refused("/runs/7/timeline?to=9223372036854775807", -EINVAL);
+    refused("/runs/7?from=5", -EINVAL);
+}
+
 Test(route, paths_with_two_runs)
 {
     wanted("/compare/1/22", ROUTE_COMPARE, 1, 22);
