@@ -117,6 +117,7 @@ ROWS = [
     Row("backtraces of itself", "backtraces", options=EACH_RETURN, attach=True),
     Row("a function asks who called it", "caller_checks", options=EACH_RETURN, attach=True),
     Row("frame pointers walked by the program itself", "frame_walker", attach=True),
+    Row("return addresses replaced by the program itself", "trampolines", options=EVERY, level="counts", attach=True),
     Row("syscall user dispatch", "dispatch", options=EACH_RETURN, attach=True),
     Row("OCaml, collecting garbage", "collected.ml.exe", truth="", attach=True),
     Row("Haskell", "lazy.hs.exe", truth="", attach=True),
