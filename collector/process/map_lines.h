@@ -28,7 +28,7 @@ struct map_line {
 int map_lines_open(pid_t pid, struct map_lines *ret_lines);
 
 /* Whether `text` stands anywhere in the lines that map_lines_next() has not given yet: for those who go through all
- * processes to find something that few have. Parsing each line takes ten times as long. */
+ * processes to find something that few have: no line is parsed for it. */
 bool map_lines_mention(const struct map_lines *lines, const char *text);
 
 /* False: there is none any more. */
