@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/db/outside_journal.h"
+
 bool full_disk_is_why(sqlite3 *db, int result)
 {
     const int why = sqlite3_system_errno(db);
@@ -32,7 +34,8 @@ int full_disk_begin(sqlite3 *db, sigset_t *ret_signals)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, ret_signals);
     if (set_mode(db, "PRAGMA main.locking_mode = EXCLUSIVE", "exclusive") &&
-        set_mode(db, "PRAGMA main.journal_mode = MEMORY", "memory"))
+        ((outside_journal_begin(db) && set_mode(db, "PRAGMA main.journal_mode = TRUNCATE", "truncate")) ||
+         set_mode(db, "PRAGMA main.journal_mode = MEMORY", "memory")))
         return 0;
     full_disk_end(db, ret_signals);
     return -EBUSY;
@@ -41,5 +44,6 @@ int full_disk_begin(sqlite3 *db, sigset_t *ret_signals)
 void full_disk_end(sqlite3 *db, const sigset_t *signals)
 {
     set_mode(db, "PRAGMA main.journal_mode = WAL", "wal");
+    outside_journal_end(db);
     pthread_sigmask(SIG_SETMASK, signals, NULL);
 }

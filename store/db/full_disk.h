@@ -3,10 +3,11 @@
  * Changing a store on a disk that has no room for SQLite's log: what deletes runs has to work there.
  *
  * Without room for the log's index a connection keeps the database to itself, with the index in memory
- * (open.c). Without room for the log a step is taken with a rollback journal in memory
- * (full_disk_begin, full_disk_end): the file is changed in place, and a process that is killed by SIGKILL in
- * the middle of it leaves a damaged store. So steps are small, signals wait until a step has ended, and the
- * next step has a log again if the first one has made room.
+ * (open.c). Without room for the log a step is taken with a rollback journal in the machine's memory
+ * (full_disk_begin, full_disk_end): the file is changed in place, and where that is cut off by SIGKILL, the next one
+ * who opens the store undoes it (outside_journal.h). Without that memory, or when the machine goes down in the middle
+ * of it, the store is left damaged. So steps are small, signals wait until a step has ended, and the next step has a
+ * log again if the first one has made room.
  */
 #ifndef TRACESTORE_FULL_DISK_H
 #define TRACESTORE_FULL_DISK_H

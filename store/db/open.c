@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "store/db/create.h"
 #include "store/db/full_disk.h"
+#include "store/db/outside_journal.h"
 #include "store/db/schema.h"
 #include "store/db/schema_check.h"
 #include "store/db/store.h"
@@ -202,7 +203,9 @@ static int open_immutable(struct tracestore *store)
 /* Opens the file and reads from it. `alone`: with the log's index in memory, which keeps others out. */
 static int open_file(struct tracestore *store, int flags, bool alone)
 {
-    int result = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+    struct stat status;
+    bool filled = !stat(store->path, &status) && status.st_size > 0;
+    int result = sqlite3_open_v2(store->path, &store->db, flags, outside_journal_vfs());
 
     schema_distrust(store->db);
     if (result != SQLITE_OK)
@@ -210,6 +213,9 @@ static int open_file(struct tracestore *store, int flags, bool alone)
     sqlite3_busy_timeout(store->db, STORE_BUSY_TIMEOUT_MS);
     if (alone)
         sqlite3_exec(store->db, "PRAGMA main.locking_mode = EXCLUSIVE", NULL, NULL, NULL);
+    /* Who was killed on a full disk has left the store without a log (full_disk.h). */
+    if (filled && store->mode != TRACESTORE_READ)
+        sqlite3_exec(store->db, "PRAGMA main.journal_mode = WAL", NULL, NULL, NULL);
     return sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
 }
 

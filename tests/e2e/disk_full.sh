@@ -194,6 +194,37 @@ not_a_byte_free() {
     same wal "$(sqlite3 "$TRACECTL_DB" 'PRAGMA journal_mode')"
 }
 
+# Killed at any of its writes: the store is whole for the next one who opens it, who may delete runs as well.
+killed_without_a_byte() { # command...
+    local call number status
+    new_disk 6m
+    for call in pwrite64:3 pwrite64:8 pwrite64:34 pwrite64:120 ftruncate:2 ftruncate:3; do
+        number=${call#*:}
+        rm -f "$DISK"/*
+        cp "$WORK/three_runs.db" "$TRACECTL_DB"
+        head -c 10m /dev/zero >"$DISK/ballast" || true
+        (($(free_bytes) == 0))
+        status=0
+        strace -f -qq -o "$WORK/calls" -e trace="${call%:*}" -e inject="${call%:*}:signal=KILL:when=$number" \
+            "$TRACECTL" -q "$@" || status=$?
+        echo "$call: status $status"
+        same 137 "$status"
+        "$TRACECTL" verify
+        "$TRACECTL" rm third
+        same 0 "$(q "SELECT count(*) AS n FROM runs WHERE name = 'third'")"
+        rm "$DISK/ballast"
+        store_is_valid
+        same wal "$(sqlite3 "$TRACECTL_DB" 'PRAGMA journal_mode')"
+    done
+    same 0 "$(find /dev/shm -maxdepth 1 -name 'tracectl-*.journal' -size +0 | wc -l)"
+}
+
+make_three_runs() {
+    for name in first second third; do
+        "$TRACECTL" -q -d "$WORK/three_runs.db" import --format u16 "$WORK/traces" -n "$name"
+    done
+}
+
 has_events() {
     (($(q "SELECT count(*) AS n FROM events e JOIN runs r USING (run_id) WHERE r.name = 'cut'") > 0))
 }
@@ -225,6 +256,9 @@ run_case "disk full: the oldest runs make room" drops_oldest
 run_case "disk full: nothing left to drop" drops_all_and_stops
 run_case "disk full from the start" full_from_the_start
 run_case "disk full to the last byte: rm, gc and recover" not_a_byte_free
+run_case "stores for what follows" make_three_runs
+run_case "disk full to the last byte: rm is killed" killed_without_a_byte rm first
+run_case "disk full to the last byte: gc is killed" killed_without_a_byte gc --keep-runs 1
 run_case "a read-only file system" read_only
 run_case "a size is kept while recording" keeps_size
 finish
