@@ -50,7 +50,8 @@ static const struct argp_option record_options[] = {
     {"duration", KEY_DURATION, "TIME", 0,
      "Stop after recording for this time; the target keeps running (200ms, 30s, 5m, 1h, or seconds)", 1},
     {"until", KEY_UNTIL, "command|all", 0,
-     "Record until the command has ended (default), or until all its processes have, including daemons", 1},
+     "Record until the command has ended (default), or until all its processes have ended, including daemons",
+     1},
     {"keep-arguments", KEY_KEEP_ARGUMENTS, NULL, 0,
      "Also store the arguments of the command and its processes, which may contain passwords (default: "
      "only program names)",
