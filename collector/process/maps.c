@@ -15,6 +15,7 @@
 #include "base/foreign_file.h"
 #include "collector/process/map_lines.h"
 #include "collector/process/proc_numbers.h"
+#include "collector/process/process.h"
 
 /* The next executable mapping of a file. `*ret_path` lives until the one behind it. */
 static bool next_mapping(struct map_lines *lines, struct code_mapping *ret_mapping, char **ret_path)
@@ -94,6 +95,9 @@ int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t 
         }
         mappings[count++] = mapping;
     }
+    if (!count &&
+        !process_has_memory(pid)) /* a zombie's list is empty, which says nothing about what it ran */
+        return error_set(err, -ESRCH, NULL, "cannot trace process %d", (int)pid);
     *ret_mappings = mappings;
     *ret_count = count;
     return 0;

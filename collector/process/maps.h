@@ -24,7 +24,7 @@ struct code_mapping {
 };
 
 /* The executable file mappings of a process, in ascending order; mappings whose file cannot be reached are
- * left out. -ESRCH: no such process. The caller frees them with code_mappings_free. */
+ * left out. -ESRCH: no such process, or one that has ended. The caller frees them with code_mappings_free. */
 int process_code_mappings(pid_t pid, struct code_mapping **ret_mappings, size_t *ret_count,
                           struct error *err);
 void code_mappings_free(struct code_mapping *mappings, size_t count);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a process has mapped: found by the number of its file, and by what its lines mention. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collector/process/map_lines.h"
@@ -31,4 +33,18 @@ Test(maps, mentions_are_of_the_lines_that_are_left)
     while (map_lines_next(&lines, &line))
         ;
     cr_expect_not(map_lines_mention(&lines, "[stack]"));
+}
+
+Test(maps, a_zombie_has_none, .timeout = 60)
+{
+    struct code_mapping *mappings = NULL;
+    size_t count = 0;
+    siginfo_t end = {0};
+    pid_t pid = fork();
+
+    if (!pid)
+        _exit(0);
+    cr_assert_eq(waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT), 0);
+    cr_expect_eq(process_code_mappings(pid, &mappings, &count, NULL), -ESRCH);
+    cr_assert_eq(waitpid(pid, NULL, 0), pid);
 }
