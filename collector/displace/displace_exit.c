@@ -22,7 +22,7 @@ struct search {
     const struct image_function *functions;
     size_t count;
     const struct displace_entries *entries;
-    struct flow_map *map, *own_map; /* the second one is NULL if the first one is borrowed */
+    struct flow_map *map;
     struct disasm *disasm;
     struct displace_exits *exits;
     const struct displace_site *entry; /* of the function that is looked at */
@@ -372,26 +372,9 @@ size_t displace_exit_bytes(const struct displace_exit *exit)
     return moved > DISPLACE_JUMP ? moved : DISPLACE_JUMP;
 }
 
-static int prepare(struct search *search, struct error *err)
-{
-    bool all_taken;
-    int r = disasm_new(&search->disasm, err);
-
-    if (r == 0 && !search->map)
-        r = flow_image_map(search->image, search->functions, search->count, &search->own_map, &all_taken,
-                           err);
-    if (r)
-        return r;
-    if (!search->map)
-        search->map = search->own_map;
-    branch_targets_mark(search->map);
-    return 0;
-}
-
 static void release(struct search *search)
 {
     disasm_free(search->disasm);
-    flow_map_free(search->own_map);
 }
 
 int displace_exits_new(struct elf_image *image, const struct image_function *functions, size_t count,
@@ -415,7 +398,7 @@ int displace_exits_new(struct elf_image *image, const struct image_function *fun
     exits->first = calloc(count + 1, sizeof(*exits->first));
     if (!exits->refusals || !exits->first)
         return error_no_memory(err);
-    r = prepare(&search, err);
+    r = disasm_new(&search.disasm, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < count; i++) {

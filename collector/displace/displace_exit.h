@@ -64,7 +64,7 @@ struct displace_entries {
     const struct displace_site *sites; /* displace_image(), of each */
     const bool *chosen;                /* of each: it has an inline probe there */
     const bool *recorded;              /* of each: it has some probe */
-    struct flow_map *map;              /* as displace_image() has it */
+    struct flow_map *map;              /* as displace_image() left it */
 };
 
 /* Looks at all functions (image_functions() of `image`). Reads all code of the image. -ENOMEM, -ENOTSUP: no

@@ -14,7 +14,7 @@ struct survey {
     struct elf_image *image;
     const struct image_function *functions;
     size_t count;
-    struct flow_map *map, *own_map; /* the second one is NULL if the first one is borrowed */
+    struct flow_map *map;
     struct disasm *disasm;
 };
 
@@ -44,26 +44,9 @@ static struct displace_site look_at(const struct survey *survey, size_t index)
     return site;
 }
 
-static int prepare(struct survey *survey, struct error *err)
-{
-    bool all_taken; /* matters for whose calls are all known, not for what the file refers to */
-    int r = disasm_new(&survey->disasm, err);
-
-    if (r == 0 && !survey->map)
-        r = flow_image_map(survey->image, survey->functions, survey->count, &survey->own_map, &all_taken,
-                           err);
-    if (r)
-        return r;
-    if (!survey->map)
-        survey->map = survey->own_map;
-    branch_targets_mark(survey->map);
-    return 0;
-}
-
 static void release(struct survey *survey)
 {
     disasm_free(survey->disasm);
-    flow_map_free(survey->own_map);
 }
 
 int displace_image(struct elf_image *image, const struct image_function *functions, size_t count,
@@ -76,9 +59,10 @@ int displace_image(struct elf_image *image, const struct image_function *functio
 
     if (!sites)
         return error_no_memory(err);
-    r = prepare(&survey, err);
+    r = disasm_new(&survey.disasm, err);
     if (r < 0)
         return r;
+    branch_targets_mark(map);
     for (size_t i = 0; i < count; i++)
         sites[i] = look_at(&survey, i);
     *ret_sites = take_pointer(sites);

@@ -22,8 +22,7 @@ struct displace_site {
 };
 
 /* One answer for each of `functions` (image_functions() of `image`), in their order; the caller frees them.
- * `map`: that of the image and these functions (flow_image.h), borrowed; FLOW_STRAY is set in it. NULL: one is made for
- * the time of the call, which takes as long as the rest. -ENOMEM, -ENOTSUP: no disassembler. */
+ * `map`: that of the image and these functions (flow_image.h), in which FLOW_STRAY is set. -ENOMEM, -ENOTSUP: no disassembler. */
 int displace_image(struct elf_image *image, const struct image_function *functions, size_t count,
                    struct flow_map *map, struct displace_site **ret_sites, struct error *err);
 

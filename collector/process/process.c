@@ -116,7 +116,7 @@ int process_rank(pid_t pid)
     return -1;
 }
 
-/* A number of /proc/PID/status, by "\nName:"; -1: the process is gone. */
+/* A number of /proc/PID/status, by "\nName:"; -1: the process is gone, or cannot be looked at. */
 static pid_t status_number(pid_t pid, const char *name)
 {
     size_t size;
@@ -268,7 +268,7 @@ bool process_may_have_breakpoints(pid_t pid)
     return pid_of_tracer || signals >> (SIGTRAP - 1) & 1;
 }
 
-/* The letter of its state, 0: it is gone. */
+/* The letter of its state, 0: it is gone, or cannot be looked at. */
 static char state_of(pid_t pid)
 {
     AUTO_FCLOSE FILE *status = NULL;
@@ -290,10 +290,14 @@ bool process_is_stopped(pid_t pid)
 bool process_is_running(pid_t pid)
 {
     char state = state_of(pid);
+    pid_t threads;
 
-    if (state == 'Z') /* so is a first thread that has ended before the others */
-        return status_number(pid, "\nThreads:") > 1;
-    return state && state != 'X';
+    if (!state) /* it is gone; or there is no descriptor to look at it with */
+        return !kill(pid, 0) || errno != ESRCH;
+    if (state != 'Z')
+        return state != 'X';
+    threads = status_number(pid, "\nThreads:"); /* a first thread that has ended before the others is a zombie, too */
+    return threads > 1 || threads < 0;
 }
 
 bool process_has_memory(pid_t pid)

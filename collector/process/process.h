@@ -58,7 +58,8 @@ bool process_may_have_breakpoints(pid_t pid);
 /* Whether it stands still by SIGSTOP or the like. */
 bool process_is_stopped(pid_t pid);
 
-/* Whether it has not ended: a zombie has, unless threads other than its first still run. */
+/* Whether it has not ended: a zombie has, unless threads other than its first still run. One that cannot be looked at
+ * has not. */
 bool process_is_running(pid_t pid);
 
 /* Whether it has memory of its own: a kernel thread and a zombie have none. */

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "collector/displace/displace_exit.h"
+#include "image/flow/flow_image.h"
 #include "tests/unit/collector/stub_machine.h"
 
 /* Name, what is said of it, how many exits, code. %r11 points to exit_helper. */
@@ -82,6 +83,7 @@ static struct {
     size_t count;
     struct displace_site *sites;
     bool *chosen;
+    struct flow_map *map;
     struct displace_exits *exits;
     uint64_t bias;
 } self;
@@ -101,20 +103,23 @@ static size_t index_of(const char *name)
 static void look(void)
 {
     struct displace_entries entries;
+    bool all_taken;
 
     cr_assert_eq(elf_image_open("/proc/self/exe", &self.image, NULL), 0);
     cr_assert_eq(image_functions(self.image, &self.functions, &self.count, NULL), 0);
-    cr_assert_eq(displace_image(self.image, self.functions, self.count, NULL, &self.sites, NULL), 0);
+    cr_assert_eq(flow_image_map(self.image, self.functions, self.count, &self.map, &all_taken, NULL), 0);
+    cr_assert_eq(displace_image(self.image, self.functions, self.count, self.map, &self.sites, NULL), 0);
     self.chosen = calloc(self.count, sizeof(*self.chosen));
     for (size_t i = 0; i < self.count; i++)
         self.chosen[i] = self.sites[i].refusal == DISPLACE_OK;
-    entries = (struct displace_entries){self.sites, self.chosen, self.chosen, NULL};
+    entries = (struct displace_entries){self.sites, self.chosen, self.chosen, self.map};
     cr_assert_eq(displace_exits_new(self.image, self.functions, self.count, &entries, &self.exits, NULL), 0);
     self.bias = (uint64_t)exit_helper - self.functions[index_of("helper")].address;
 }
 
 static void release(void)
 {
+    flow_map_free(self.map);
     displace_exits_free(self.exits);
     free(self.chosen);
     free(self.sites);
@@ -162,7 +167,7 @@ Test(displace_exit, moves_no_more_than_the_jump_needs)
 
 Test(displace_exit, a_function_without_an_entry_has_no_exits)
 {
-    struct displace_entries entries = {self.sites, self.chosen, self.chosen, NULL};
+    struct displace_entries entries = {self.sites, self.chosen, self.chosen, self.map};
     size_t count;
 
     displace_exits_free(self.exits);

@@ -14,6 +14,7 @@
 #include "collector/arch/record.h"
 #include "collector/arch/stub.h"
 #include "collector/displace/displace_image.h"
+#include "image/flow/flow_image.h"
 
 struct opinion {
     struct elf_image *image;
@@ -332,12 +333,16 @@ static void check_site(struct opinion *opinion, size_t index)
 static void check_image(const char *path)
 {
     struct opinion opinion = {0};
+    struct flow_map *map = NULL;
     size_t called = 0, placed = 0;
+    bool all_taken;
 
     cr_assert_eq(elf_image_open(path, &opinion.image, NULL), 0);
     cr_assert_eq(image_functions(opinion.image, &opinion.functions, &opinion.count, NULL), 0);
-    cr_assert_eq(displace_image(opinion.image, opinion.functions, opinion.count, NULL, &opinion.sites, NULL),
+    cr_assert_eq(flow_image_map(opinion.image, opinion.functions, opinion.count, &map, &all_taken, NULL), 0);
+    cr_assert_eq(displace_image(opinion.image, opinion.functions, opinion.count, map, &opinion.sites, NULL),
                  0);
+    flow_map_free(map);
     cr_assert_eq(cs_open(CS_ARCH_X86, CS_MODE_64, &opinion.handle), CS_ERR_OK);
     cs_option(opinion.handle, CS_OPT_DETAIL, CS_OPT_ON);
     opinion.original = cs_malloc(opinion.handle);
