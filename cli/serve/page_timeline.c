@@ -30,17 +30,20 @@ static const char threads_sql[] =
     "SELECT thread_id, label, coalesce(ended_ns, 0) FROM threads WHERE run_id = ?1 ORDER BY thread_id LIMIT ?2 "
     "OFFSET ?3";
 static const char events_sql[] =
-    "SELECT e.ns, e.kind, e.depth, coalesce(f.demangled, f.name, '(unknown function)') FROM events e LEFT JOIN functions f "
-    "ON f.function_id = e.function_id WHERE e.run_id = ?1 AND e.thread_id = ?2 AND e.ns BETWEEN ?3 AND ?4 LIMIT ?5";
+    "SELECT e.ns, e.kind, e.depth, coalesce(f.demangled, f.name, '(unknown function)'), e.ns_error = 0 FROM events e "
+    "LEFT JOIN functions f ON f.function_id = e.function_id "
+    "WHERE e.run_id = ?1 AND e.thread_id = ?2 AND e.ns BETWEEN ?3 AND ?4 LIMIT ?5";
 
 struct bar {
     double from, to; /* pixels from the chart's left */
     int64_t level;
+    bool exact; /* both ends are known, and have times of their own */
     char *name;
 };
 
 struct open_bar {
     double from;
+    bool exact; /* so far */
     char *name; /* NULL: nothing is open there */
 };
 
@@ -70,12 +73,12 @@ static double place_of(const struct chart *chart, uint64_t ns)
     return (double)(ns - chart->from_ns) / (double)(chart->to_ns - chart->from_ns) * CHART_WIDTH;
 }
 
-/* Ends what is open at this level and those inside it. */
-static int close_levels(struct chart *chart, int64_t level, double at)
+/* Ends what is open at this level and those inside it. `exact`: there is a return of this level with its own time. */
+static void close_levels(struct chart *chart, int64_t level, double at, bool exact)
 {
     for (int64_t i = level; i < LEVELS_MAX; i++) {
         struct open_bar *open = &chart->open[i];
-        struct bar bar = {open->from, at, i, open->name};
+        struct bar bar = {open->from, at, i, open->exact && exact && i == level, open->name};
 
         open->name = NULL;
         if (!bar.name)
@@ -93,30 +96,41 @@ static int close_levels(struct chart *chart, int64_t level, double at)
         chart->deepest = i > chart->deepest ? i : chart->deepest;
         chart->bars[chart->count++] = bar;
     }
-    return 0;
 }
 
-/* A return without its call ends one that began before. */
+/* What returned after lost events may be a later call. */
+static void doubt_open(struct chart *chart)
+{
+    for (size_t i = 0; i < LEVELS_MAX; i++)
+        chart->open[i].exact = false;
+}
+
+/* -ENOMEM. A return without its call ends one that began before. */
 static int add_event(struct chart *chart, sqlite3_stmt *row)
 {
     double at = place_of(chart, (uint64_t)sqlite3_column_int64(row, 0));
-    bool is_call = !strcmp(cli_text(row, 1), "call");
+    bool is_call = !strcmp(cli_text(row, 1), "call"), is_return = !strcmp(cli_text(row, 1), "return");
+    bool exact = sqlite3_column_int(row, 4);
     int64_t level = sqlite3_column_int64(row, 2);
 
     chart->last = at;
+    if (!is_call && !is_return) {
+        doubt_open(chart);
+        return 0;
+    }
     if (level >= LEVELS_MAX) {
         chart->undrawn += is_call;
         return 0;
     }
-    if (!is_call && !chart->open[level].name && strcmp(cli_text(row, 1), "return") != 0)
-        return 0;
     if (is_call || !chart->open[level].name) {
-        close_levels(chart, level, at);
-        chart->open[level] = (struct open_bar){is_call ? at : 0, strdup(cli_text(row, 3))};
+        close_levels(chart, level, at, false);
+        chart->open[level] = (struct open_bar){is_call ? at : 0, is_call && exact, strdup(cli_text(row, 3))};
         if (!chart->open[level].name)
             return -ENOMEM;
     }
-    return is_call ? 0 : close_levels(chart, level, at);
+    if (is_return)
+        close_levels(chart, level, at, exact);
+    return 0;
 }
 
 /* Of a thread whose end was seen what is open ends with it. */
@@ -133,13 +147,13 @@ static int read_chart(const struct print *print, int64_t thread_id, uint64_t end
     int r = cli_prepare(print->store, &row, err, events_sql, 5, print->route->runs[0], thread_id,
                         (int64_t)chart->from_ns, (int64_t)chart->to_ns, (int64_t)EVENTS_MAX);
 
-    while (r == 0 && (r = cli_step(row, "ntnt", err)) == 0) {
+    while (r == 0 && (r = cli_step(row, "ntntn", err)) == 0) {
         count++;
         if (add_event(chart, row))
             return error_no_memory(err);
     }
     chart->cut = count == EVENTS_MAX;
-    close_levels(chart, 0, chart->cut ? chart->last : end_of(chart, ended_ns));
+    close_levels(chart, 0, chart->cut ? chart->last : end_of(chart, ended_ns), false);
     return r < 0 ? r : 0;
 }
 
@@ -163,13 +177,14 @@ static void draw_bar(struct svg *svg, const struct chart *chart, const struct ba
     size_t room = (size_t)(width / (9 * SVG_MONOSPACE_WIDTH));
 
     time_text((uint64_t)ns, time);
-    if (asprintf(&title, "%s, about %s", bar->name, time) < 0)
+    if (asprintf(&title, "%s, %s%s", bar->name, bar->exact ? "about " : "time not known exactly",
+                 bar->exact ? time : "") < 0)
         title = NULL;
     svg_begin_group(svg, NULL, title);
     svg_rect(svg,
              &(struct svg_box){LABEL_WIDTH + bar->from, y + (double)bar->level * LEVEL_HEIGHT, width,
                                LEVEL_HEIGHT - 1},
-             &(struct svg_style){.fill = colour_of(bar->name)});
+             &(struct svg_style){.fill = colour_of(bar->name), .opacity = bar->exact ? 0 : 0.5});
     name = width > WIDE_ENOUGH ? strndup(bar->name, room) : NULL;
     if (name)
         svg_text(
@@ -322,8 +337,11 @@ static int put_picture(const struct print *print, const struct tracestore_run *r
         return error_no_memory(err);
     time_text(from, begin);
     time_text(to, end);
-    html_figure(print->out, text,
-                "From %s to %s after the beginning of the run. A call is as wide as it took.", begin, end);
+    html_figure(
+        print->out, text,
+        "From %s to %s after the beginning of the run. A call is as wide as it took; the beginning or the end of "
+        "a pale one is not known exactly.",
+        begin, end);
     put_notes(print, &totals, from, to);
     return 0;
 }

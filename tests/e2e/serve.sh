@@ -50,9 +50,9 @@ pages() {
     grep -q '<a href="/runs/1/function?q=main">main</a>' "$WORK/body"
     answers 200 /runs/1/timeline
     grep -q '>Calls of threads over time<' "$WORK/body"
-    grep -q 'title>main, about ' "$WORK/body"
+    grep -q 'title>main, ' "$WORK/body"
     answers 200 '/runs/1/timeline?from=1&to=2'
-    lacks 'title>main, about ' "$WORK/body"
+    lacks 'title>main, ' "$WORK/body"
     answers 200 /runs/1/loops
     answers 200 /runs/1/report
     answers 200 /live
@@ -230,7 +230,20 @@ record BYTES -- "$PROGRAMS/hostile_names" >/dev/null
 "$E2E/printable" chrome >"$WORK/chrome.json"
 serve
 run_case "every page is there" pages
+# Of inferred returns the time line has no durations, of recorded ones it has.
+times_that_are_known() {
+    local inferred="$WORK/inferred.db" exact="$WORK/exact.db"
+    "$TRACECTL" -q -d "$inferred" record --time full -- "$PROGRAMS/forty" >/dev/null
+    "$TRACECTL" -q -d "$exact" record --time full --returns exact -- "$PROGRAMS/forty" >/dev/null
+    "$TRACECTL" -d "$inferred" serve --print /runs/1/timeline >"$WORK/body"
+    grep -q 'title>main, time not known exactly' "$WORK/body"
+    lacks ', about ' "$WORK/body"
+    "$TRACECTL" -d "$exact" serve --print /runs/1/timeline >"$WORK/body"
+    grep -q ', about [0-9.]* [num]*s<' "$WORK/body"
+}
+
 run_case "the API says what the command line says" same_as_command_line
+run_case "the time line shows no time that is not known" times_that_are_known
 run_case "metrics" metrics
 run_case "SQL only reads, and not without end" sql
 run_case "wrong requests are refused" wrong_requests
