@@ -20,11 +20,15 @@
 #include "collector/inline/stale_patches.h"
 #include "collector/process/limits.h"
 #include "collector/process/proc_numbers.h"
+#include "collector/process/process.h"
 
 #define PAGE 4096u
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438
+#endif
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* Linux 6.9 */
 #endif
 
 /* A call of the kernel that must not fail. */
@@ -50,10 +54,13 @@ struct letter {
 
 _Static_assert(sizeof(struct letter) <= REMOTE_SCRATCH_BYTES, "a letter fits");
 
-/* Sends the descriptor `fd` through the target's own socket `theirs`. */
+/* Sends the descriptor `fd` through the target's own socket `theirs`. -ENOTSUP: its first thread has ended, and before
+ * Linux 6.9 others cannot be named. */
 static int send_descriptor(pid_t pid, int theirs, int fd)
 {
-    AUTO_CLOSE int process = (int)syscall(SYS_pidfd_open, pid, 0), socket = -1;
+    pid_t shown = process_shown_thread(pid);
+    AUTO_CLOSE int process = (int)syscall(SYS_pidfd_open, shown, shown == pid ? 0 : PIDFD_THREAD),
+                   socket = -1;
     char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0}, byte = 0;
     struct iovec text = {&byte, 1};
     struct msghdr header = {
@@ -61,7 +68,7 @@ static int send_descriptor(pid_t pid, int theirs, int fd)
     struct cmsghdr *message = CMSG_FIRSTHDR(&header);
 
     if (process < 0)
-        return -errno;
+        return errno == EINVAL ? -ENOTSUP : -errno;
     socket = (int)syscall(SYS_pidfd_getfd, process, theirs, 0);
     if (socket < 0)
         return -errno;

@@ -56,7 +56,7 @@ static bool is_made_by_recorder(pid_t pid, uint64_t start, uint64_t end, uint64_
     char link[96];
     int r;
 
-    snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start, end);
+    process_mapped_link(pid, start, end, link, sizeof(link));
     r = foreign_file_stat(link, &file);
     return r == -EPERM || (!r && file.st_ino == inode && file.st_uid == geteuid());
 }

@@ -52,12 +52,13 @@ static void cut_deleted(char *path)
 static bool reach_file(pid_t pid, const char *path, struct code_mapping *mapping)
 {
     struct stat file;
+    char root[32];
 
-    snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-             mapping->start, mapping->end);
+    process_mapped_link(pid, mapping->start, mapping->end, mapping->link, sizeof(mapping->link));
     if (foreign_file_stat(mapping->link, &file)) {
         /* That takes CAP_CHECKPOINT_RESTORE. By its path it is the same file if its number is the same. */
-        snprintf(mapping->link, sizeof(mapping->link), "/proc/%d/root%s", (int)pid, path);
+        process_root_link(pid, root, sizeof(root));
+        snprintf(mapping->link, sizeof(mapping->link), "%s%s", root, path);
         if (foreign_file_stat(mapping->link, &file) || file.st_ino != mapping->inode)
             return false;
     }

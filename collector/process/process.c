@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -48,9 +49,53 @@ static char *read_proc(pid_t pid, const char *name, size_t *ret_size)
     return take_pointer(text);
 }
 
+/* Whether /proc shows the memory of the thread, and what comes with it. It shows none of threads that have ended, nor of
+ * those of the kernel; whom it may not show it to is told something else. */
+static bool has_shown_memory(pid_t tid)
+{
+    char link[64], path[1];
+
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)tid);
+    return readlink(link, path, sizeof(path)) >= 0 || errno != ENOENT;
+}
+
+pid_t process_shown_thread(pid_t pid)
+{
+    AUTO_FREE pid_t *tids = NULL;
+    size_t count = 0;
+
+    if (has_shown_memory(pid) || process_threads(pid, &tids, &count, NULL))
+        return pid;
+    for (size_t i = 0; i < count; i++)
+        if (tids[i] != pid && has_shown_memory(tids[i]))
+            return tids[i];
+    return pid;
+}
+
 void process_exe_link(pid_t pid, char *ret_path, size_t size)
 {
-    snprintf(ret_path, size, "/proc/%d/exe", (int)pid);
+    snprintf(ret_path, size, "/proc/%d/exe", (int)process_shown_thread(pid));
+}
+
+void process_root_link(pid_t pid, char *ret_path, size_t size)
+{
+    snprintf(ret_path, size, "/proc/%d/root", (int)process_shown_thread(pid));
+}
+
+void process_mapped_link(pid_t pid, uint64_t start, uint64_t end, char *ret_path, size_t size)
+{
+    snprintf(ret_path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)process_shown_thread(pid), start,
+             end);
+}
+
+int process_memory_open(pid_t pid, int flags)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)process_shown_thread(pid));
+    fd = open(path, flags | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 char *process_exe(pid_t pid)
@@ -282,6 +327,13 @@ static char state_of(pid_t pid)
     return state;
 }
 
+bool thread_has_ended(pid_t tid)
+{
+    char state = state_of(tid);
+
+    return state == 'Z' || state == 'X';
+}
+
 bool process_is_stopped(pid_t pid)
 {
     return state_of(pid) == 'T';
@@ -296,7 +348,8 @@ bool process_is_running(pid_t pid)
         return !kill(pid, 0) || errno != ESRCH;
     if (state != 'Z')
         return state != 'X';
-    threads = status_number(pid, "\nThreads:"); /* a first thread that has ended before the others is a zombie, too */
+    threads = status_number(
+        pid, "\nThreads:"); /* a first thread that has ended before the others is a zombie, too */
     return threads > 1 || threads < 0;
 }
 

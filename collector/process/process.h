@@ -10,9 +10,22 @@
 
 struct error;
 
+/* A thread by whose number /proc shows the process's memory, mappings, files and root: `pid`, unless its first thread
+ * has ended before the others, which leaves a zombie that has none of them. `pid`, too, when there is no other. */
+pid_t process_shown_thread(pid_t pid);
+
 /* "/proc/PID/exe": opens and probes the very file that runs, deleted, replaced or in a container as it may
  * be. */
 void process_exe_link(pid_t pid, char *ret_path, size_t size);
+
+/* "/proc/PID/root": where the process's file system begins. */
+void process_root_link(pid_t pid, char *ret_path, size_t size);
+
+/* "/proc/PID/map_files/START-END": opens the file that is mapped there (CAP_CHECKPOINT_RESTORE). */
+void process_mapped_link(pid_t pid, uint64_t start, uint64_t end, char *ret_path, size_t size);
+
+/* Opens /proc/PID/mem with `flags`, close-on-exec. The descriptor, or a negative errno. */
+int process_memory_open(pid_t pid, int flags);
 
 /* The path of the executable as the process sees it, or "?" when it is gone. The caller frees it. */
 char *process_exe(pid_t pid);
@@ -57,6 +70,10 @@ bool process_may_have_breakpoints(pid_t pid);
 
 /* Whether it stands still by SIGSTOP or the like. */
 bool process_is_stopped(pid_t pid);
+
+/* Whether a thread that is still listed has ended: the first one of a process, whose others run, or one that nobody has
+ * waited for yet. */
+bool thread_has_ended(pid_t tid);
 
 /* Whether it has not ended: a zombie has, unless threads other than its first still run. One that cannot be looked at
  * has not. */

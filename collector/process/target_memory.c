@@ -292,7 +292,7 @@ static struct reading reading_of(pid_t pid, const char *name, uint64_t offset, s
 {
     struct reading reading = {.offset = offset, .size = size};
 
-    snprintf(reading.path, sizeof(reading.path), "/proc/%d/%s", (int)pid, name);
+    snprintf(reading.path, sizeof(reading.path), "/proc/%d/%s", (int)process_shown_thread(pid), name);
     return reading;
 }
 
@@ -335,7 +335,7 @@ ssize_t target_proc_link(pid_t pid, const char *name, char *ret_path, size_t siz
 
 size_t target_memory_read(pid_t pid, uint64_t address, void *ret_bytes, size_t size)
 {
-    const struct pieces pieces = {pid, size, 1, {address}};
+    const struct pieces pieces = {process_shown_thread(pid), size, 1, {address}};
     const struct aside_job job = {.work = read_pieces,
                                   .request = &pieces,
                                   .request_size = sizeof(pieces),
@@ -354,14 +354,14 @@ int target_memory_write(pid_t pid, const struct target_word *words, size_t count
     if (count > TARGET_WORDS_MOST)
         return -EINVAL;
     memcpy(writing.words, words, count * sizeof(*words));
-    snprintf(writing.path, sizeof(writing.path), "/proc/%d/mem", (int)pid);
+    snprintf(writing.path, sizeof(writing.path), "/proc/%d/mem", (int)process_shown_thread(pid));
     return do_for(pid, &job);
 }
 
 size_t target_memory_read_pieces(pid_t pid, const uint64_t *addresses, size_t count, size_t size,
                                  void *ret_bytes)
 {
-    struct pieces pieces = {.pid = pid, .size = size};
+    struct pieces pieces = {.pid = process_shown_thread(pid), .size = size};
     size_t done = 0;
 
     while (done < count) {

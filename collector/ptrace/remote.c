@@ -102,8 +102,8 @@ static int seize_threads(struct remote *remote)
         if (array_reserve(&remote->threads, &remote->capacity, remote->count + 1))
             return -ENOMEM;
         stopping = tracee_stop(tids[i], &thread.tracee);
-        if (stopping == -ESRCH)
-            continue; /* it has ended meanwhile */
+        if (stopping == -ESRCH || (stopping == -EPERM && thread_has_ended(tids[i])))
+            continue;
         if (stopping)
             return stopping;
         remote->threads[remote->count++] = thread;
@@ -183,17 +183,22 @@ static int stop_all(struct remote *remote, struct error *err)
 
 /* ------------------------------------------------------------------------------------ the session */
 
+static int open_memory(struct remote *remote, struct error *err)
+{
+    remote->memory = process_memory_open(remote->pid, O_RDWR);
+    return remote->memory < 0 ? error_set(err, remote->memory, NULL, "cannot open the memory of process %d",
+                                          (int)remote->pid)
+                              : 0;
+}
+
 static int run(struct remote *remote, remote_work work, void *context, struct error *err)
 {
-    char path[64];
     int r = stop_all(remote, err);
 
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)remote->pid);
-    if (!r) {
-        remote->memory = open(path, O_RDWR | O_CLOEXEC);
-        r = remote->memory < 0 ? error_set(err, -errno, NULL, "cannot open %s", path)
-                               : work(context, remote, err);
-    }
+    if (!r)
+        r = open_memory(remote, err);
+    if (!r)
+        r = work(context, remote, err);
     remote_unpark(remote);
     for (size_t i = 0; i < remote->count; i++)
         tracee_let_go(&remote->threads[i].tracee);
@@ -299,13 +304,10 @@ struct visit {
 
 static int run_visit(struct visit *visit, struct remote *remote)
 {
-    char path[64];
-    int r;
+    int r = open_memory(remote, &visit->why);
 
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)remote->pid);
-    remote->memory = open(path, O_RDWR | O_CLOEXEC);
-    if (remote->memory < 0)
-        return error_set(&visit->why, -errno, NULL, "cannot open %s", path);
+    if (r)
+        return r;
     r = visit->work(visit->context, remote, &visit->why);
     remote_unpark(remote);
     close(remote->memory);

@@ -192,7 +192,7 @@ int loader_program(struct loader *loader, pid_t pid, bool starting, const struct
     program.exe = process_exe(pid);
     program.argv = loader->options.keep_arguments ? process_command_line(pid) : process_exe(pid);
     process_exe_link(pid, link, sizeof(link));
-    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    process_root_link(pid, root, sizeof(root));
     source.file = &file;
     source.name = program.exe ? program.exe : link;
     source.root = root;

@@ -33,8 +33,7 @@ static struct traced_image *image_at(const struct loader *loader, pid_t pid, uin
     while (map_lines_next(&maps, &line)) {
         if (address < line.start || address >= line.end)
             continue;
-        snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, line.start,
-                 line.end);
+        process_mapped_link(pid, line.start, line.end, link, sizeof(link));
         if (!foreign_file_stat(link, &file))
             return image_table_known(loader->options.images, &file);
         process_exe_link(pid, link, sizeof(link)); /* without CAP_CHECKPOINT_RESTORE: the program at least */

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "collector/inline/stale_patches.h"
 #include "collector/process/maps.h"
+#include "collector/process/process.h"
 #include "collector/process/target_file.h"
 #include "collector/recording/loader_state.h"
 
@@ -87,7 +88,7 @@ static int get_image(struct loader *loader, pid_t pid, const struct code_mapping
     char root[32];
     struct image_source_file source = {.file = file, .name = mapping->path, .root = root, .kind = kind};
 
-    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    process_root_link(pid, root, sizeof(root));
     if (kind == IMAGE_LIBRARY && loader->options.libraries &&
         !image_table_known(loader->options.images, &file->stat))
         source.shared = file_is_mapped_elsewhere(mapping->device, mapping->inode, is_ours, loader);

@@ -19,13 +19,11 @@
 /* By ptrace: an ordinary user may trace own processes. */
 static int check_rights(pid_t pid, struct error *err)
 {
-    char path[64];
+    AUTO_CLOSE int memory = process_memory_open(pid, O_RDONLY);
 
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-    AUTO_CLOSE int memory = open(path, O_RDONLY | O_CLOEXEC);
-    return memory >= 0 || (errno != EACCES && errno != EPERM)
+    return memory != -EACCES && memory != -EPERM
                ? 0
-               : error_set(err, -errno, "it is another user's or protected: run as root",
+               : error_set(err, memory, "it is another user's or protected: run as root",
                            "cannot trace process %d", (int)pid);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/process/process.h"
 #include "collector/process/target_memory.h"
 
 #define VDSO_LIMIT (1u << 20)
@@ -103,7 +104,7 @@ static int add(struct code_images *images, pid_t pid, const struct live_mapping 
     if (!image->path || asprintf(&image->file, "/proc/self/fd/%d", fd) < 0 ||
         array_reserve(&images->items, &images->capacity, images->count + 1))
         return -ENOMEM;
-    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    process_root_link(pid, root, sizeof(root));
     if (!elf_image_open_fd(fd, image->path, &image->elf, NULL) && elf_image_set_debug_root(image->elf, root))
         return -ENOMEM;
     images->items[images->count++] = *ret_image = take_pointer(image);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/foreign_file.h"
 #include "collector/process/map_lines.h"
+#include "collector/process/process.h"
 
 static enum live_mapping_kind kind_of(uint64_t inode, const char *name)
 {
@@ -80,8 +81,7 @@ int live_mapping_open(pid_t pid, const struct live_mapping *mapping)
     struct stat file;
     char path[96];
 
-    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, mapping->start,
-             mapping->end);
+    process_mapped_link(pid, mapping->start, mapping->end, path, sizeof(path));
     fd = foreign_file_open(path);
     if (fd < 0)
         return fd;

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "collector/process/live_resume.h"
+#include "collector/process/process.h"
 #include "collector/process/tracee.h"
 #include "collector/tracer/tracer_state.h"
 
@@ -18,7 +19,13 @@ struct tracer_visit {
     void *context;
 };
 
-/* Every thread of the process, if all of them stand still. Returns how many; 0: one does not. */
+/* Whether it is a first thread that has ended before the others, with which its end is reported. */
+static bool has_ended(const struct traced_thread *thread)
+{
+    return thread->tid == thread->process->pid && thread_has_ended(thread->tid);
+}
+
+/* Every thread of the process that has not ended, if all of them stand still. Returns how many; 0: one does not. */
 static size_t list_parked(struct tracer *tracer, const struct traced_process *process,
                           struct traced_thread **ret_threads)
 {
@@ -28,9 +35,10 @@ static size_t list_parked(struct tracer *tracer, const struct traced_process *pr
     HASH_ITER (hh, tracer->threads, thread, next) {
         if (thread->process != process)
             continue;
-        if (!thread->parked)
+        if (thread->parked)
+            ret_threads[count++] = thread;
+        else if (!has_ended(thread))
             return 0;
-        ret_threads[count++] = thread;
     }
     return count;
 }
@@ -64,7 +72,7 @@ static int stop_all(struct tracer *tracer, pid_t pid)
         process = tracer_find_process(tracer, pid);
         parked = true;
         HASH_ITER (hh, tracer->threads, thread, next)
-            parked &= thread->process != process || thread->parked;
+            parked &= thread->process != process || thread->parked || has_ended(thread);
         if (!process)
             return -ESRCH;
         if (parked)

@@ -351,6 +351,32 @@ def killed(here, name, *options):
     ends_unharmed(target)
 
 
+@case("the first thread ends: inline")
+@case("the first thread ends: uprobe", "--backend", "uprobe")
+@case("the first thread ends: ptrace", "--life-cycle", "ptrace")
+def first_thread_ends(here, *options):
+    """While it is recorded, and before: its process goes on, is recorded, and left without probes."""
+    target = here.spawn_ready(program("first_ends"))
+    options = ("--budget", "none", *options, "-p", target.pid)
+    recorder = here.spawn_recorder(*options)
+    wait_for("probes", lambda: is_probed(target.pid))
+    target.send_signal(signal.SIGUSR1)
+    wait_for("the first thread's end", lambda: state_of(target.pid) == "Z")
+    other = max(map(int, os.listdir(f"/proc/{target.pid}/task")))
+    recorder.send_signal(signal.SIGINT)
+    same("status of record", 0, recorder.wait(LIMIT))
+    text_is_clean(other)
+    here.record(*options, "--duration", "0.3")
+    check(here.value("SELECT count(*) FROM events WHERE run_id = (SELECT max(run_id) FROM runs)") > 0, "nothing was recorded")
+    text_is_clean(other)
+    recorder = here.spawn_recorder(*options)
+    wait_for("probes", lambda: is_probed(other))
+    recorder.kill()
+    recorder.wait()
+    text_is_clean(other)
+    ends_unharmed(target)
+
+
 def mapped_privately(path):
     with open(path, "rb") as file:
         with mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) as mapped:
