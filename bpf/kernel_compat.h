@@ -18,9 +18,9 @@ extern int bpf_send_signal_task(struct task_struct *task, int signal, enum pid_t
 /* Since 6.2 (commit a35b9af4ec2c, "bpf: Add a kfunc for generic type cast"). */
 extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
 
-/* The same task for reads alone. Of each pointer that is read out of a task that a program got from the kernel, the
- * verifier of Linux 6.18 looks up in all of the kernel's types whether it may be trusted, again on each path that leads
- * there: that was more than a third of the processor time of `record -- true`. */
+/* The same task, of which the verifier believes nothing: good for reads alone. For each pointer that is read out of a
+ * trusted task, the verifier of Linux 6.18 searches all types of the kernel to see whether that pointer is trusted, too,
+ * and does so on every path. This took more than a third of the processor time of `record -- true`. */
 static __always_inline const struct task_struct *task_to_read(const struct task_struct *task)
 {
     return bpf_ksym_exists(bpf_rdonly_cast)

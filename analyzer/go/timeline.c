@@ -246,7 +246,7 @@ static int add_stop(struct go_timeline *timeline, const struct process_event *ev
     return 0;
 }
 
-/* A goroutine that did not wait, as far as is told, only continues where it was. */
+/* A goroutine that is not known to have waited only continues where it was. */
 static int add_run(struct go_timeline *timeline, const struct process_event *event)
 {
     struct go_timeline_column *column = own_column(timeline, event->goroutine);

@@ -4,9 +4,9 @@
  * Taheri's dissertation (2022): what each goroutine did, where it had to wait, who let it continue.
  *
  * Of many goroutines those matter that are stuck or wait for each other, and those that had to do with them:
- * who made them, who has used what they wait for, whom they let continue and who did that to them. Of stuck ones
- * that were made at one place and wait at one place, two are shown. Where none is stuck, all of the
- * program's own are, as far as there is room.
+ * their creators, the users of what they wait for, and those that unblocked them or that they unblocked. Of stuck
+ * goroutines with the same place of creation and the same place of waiting, two are shown. Where none is stuck, all of
+ * the program's own are, as far as there is room.
  *
  * What the runtime and package testing do for themselves in a goroutine of the program's own has no rows.
  *

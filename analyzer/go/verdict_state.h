@@ -11,7 +11,8 @@ struct suspect {
     const struct go_goroutine *goroutine;
     const struct go_action *waits; /* go_waiting_in() */
     struct go_outcome outcome;
-    bool silent; /* it waits inside package testing: it neither continues by itself nor is reported */
+    bool
+        silent; /* it waits inside package testing, for something that it does not end itself: not reported */
 };
 
 struct judgement {

@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 /* Shows reports (base/progress.h) from now on: the first after `quiet_ns`, later ones as they come, five times
- * a second at most. May be called again after progress_line_end(): the seconds of -v go on. */
+ * a second at most. May be called again after progress_line_end(): -v keeps
+ * counting from the first call. */
 void progress_line_begin(uint64_t quiet_ns);
 
 /* Removes the line, before something else is printed. The next report shows it again. */

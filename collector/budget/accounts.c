@@ -183,8 +183,8 @@ static bool becomes_quiet(struct budget_function *function)
     return true;
 }
 
-/* Once a second removes those that have not been called for so long that nothing is left of it, and adds all
- * others. */
+/* Once a second: functions that have not been called for so long that their rate has fallen to nothing leave the set of
+ * active ones, all others join it. */
 static void accounts_choose_active(struct accounts *accounts, uint64_t now_ns)
 {
     struct active_set *active = &accounts->active;

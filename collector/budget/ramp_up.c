@@ -20,7 +20,7 @@
 #include "collector/budget/budget_state.h"
 
 #define STEP_NS 2000000.0
-#define REPORT_NS 200000000.0 /* a long wait is reported so often */
+#define REPORT_NS 200000000.0 /* between two reports of a long wait */
 #define SPREAD_NS 16e9 /* what the kernel does for a busy program's probes is spread over so much at most */
 #define PAUSE_NS 500000000.0   /* after each group: the longest wait for the next */
 #define LONGEST_NS 200000000.0 /* to observe a group */

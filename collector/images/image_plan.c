@@ -242,8 +242,10 @@ int image_plan_make(struct image_table *table, struct traced_image *image, struc
         return r;
     if (show_asked_names(table, image))
         return error_no_memory(err);
-    if (!image->plan->count)
+    if (!image->plan->count) {
+        plan_forget_map(image->plan);
         return refuse_empty_plan(image, err);
+    }
     image->returns = image_returns(table, image);
     r = plan_inline(table, image, err);
     plan_forget_map(image->plan);

@@ -121,9 +121,9 @@ struct plan {
     size_t moved; /* probes whose sp_offset is not 0 */
     size_t by_refusal[SITE_REFUSALS];
     size_t by_no_return[PLAN_NO_RETURNS]; /* functions */
-    struct flow_map
-        *map; /* what was worked out of the image's code, for those who go on with it; borrows the image
-                             and the functions. NULL: let go of (plan_forget_map) */
+    /* What is known of the image's code, for later steps; borrows the image and the functions. NULL: freed
+     * (plan_forget_map). */
+    struct flow_map *map;
 };
 
 /* Plans the probes of `functions` (image_functions() of `image`). `options` may be NULL: everything. A plan

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A rollback journal that is not beside its database but in memory of the machine (/dev/shm): where the disk is full,
- * a change that is cut off by SIGKILL can be undone all the same. Whoever opens the store next with this VFS finds the
- * journal and undoes it; SQLite does so by itself. The journal is that of one file: its name has the file's number,
- * device and time of birth, and it is believed if it belongs to the file's owner or to this user and nobody else may
- * write to it. It is gone when the machine starts again.
+ * a change that is cut off by SIGKILL can be undone all the same. When the store is opened next with this VFS, SQLite finds
+ * the journal and rolls it back. It belongs to one file, whose inode number, device and time of creation are in its
+ * name, and is used if it is owned by the owner of that file or by this user, and nobody else can write to it. It does
+ * not survive a reboot.
  */
 #ifndef TRACESTORE_OUTSIDE_JOURNAL_H
 #define TRACESTORE_OUTSIDE_JOURNAL_H

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rings.h"
+
 /* The C library's, which does not declare them. syscall() would look as if the program changed its code. */
 int capget(cap_user_header_t header, const cap_user_data_t data);
 int capset(cap_user_header_t header, const cap_user_data_t data);
@@ -33,21 +35,6 @@ static void work_on(void)
 {
     for (unsigned i = 0; i < CALLS; i++)
         work(i);
-}
-
-/* The number of the file that records of inline probes go to; 0: there is none. */
-static unsigned long rings(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    unsigned long inode = 0, found = 0;
-    char line[512];
-
-    while (maps && fgets(line, sizeof(line), maps))
-        if (strstr(line, "memfd:tracectl rings") && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1)
-            found = inode;
-    if (maps)
-        fclose(maps);
-    return found;
 }
 
 static void say(const char *who)

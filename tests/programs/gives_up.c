@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rings.h"
+
 int capset(cap_user_header_t header,
            const cap_user_data_t data); /* the C library's, which does not declare it */
 
@@ -37,21 +39,6 @@ static void work_on(unsigned calls)
 {
     for (unsigned i = 0; i < calls; i++)
         work(i);
-}
-
-/* The number of the file that the records go to; 0: there is none. */
-static unsigned long rings(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    unsigned long inode = 0, found = 0;
-    char line[512];
-
-    while (maps && fgets(line, sizeof(line), maps))
-        if (strstr(line, "memfd:tracectl rings") && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1)
-            found = inode;
-    if (maps)
-        fclose(maps);
-    return found;
 }
 
 static int drop_a_capability(int raw)
