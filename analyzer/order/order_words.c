@@ -111,7 +111,7 @@ static void add_who(const struct order_tree *order, uint32_t node, struct who *w
 
         who->first = who->first ? who->first : thread;
         who->no_ranks |= thread->rank == SAMPLE_NO_RANK;
-        who->no_goroutines |= strchr(sample_text(order->set, thread->label), 'g') == NULL;
+        who->no_goroutines |= !sample_is_goroutine(order->set, thread);
     }
     who->count += at->count;
 }
@@ -343,7 +343,7 @@ static int write_undecided(FILE *out, const struct order_tree *order)
     }
     if (began_differently(order)) {
         fprintf(out, "no order: the %ss began in different functions",
-                strchr(sample_text(order->set, order->set->threads[0].label), 'g') ? "goroutine" : "thread");
+                sample_is_goroutine(order->set, &order->set->threads[0]) ? "goroutine" : "thread");
         return 0;
     }
     fputs("no order found: ", out);

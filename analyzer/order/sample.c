@@ -119,6 +119,11 @@ const char *sample_text(const struct sample_set *set, uint32_t number)
     return number ? set->index->texts[number - 1]->bytes : "";
 }
 
+bool sample_is_goroutine(const struct sample_set *set, const struct sample_thread *thread)
+{
+    return strchr(sample_text(set, thread->label), 'g');
+}
+
 /* ---------------------------------------------------------------------------------------------- images */
 
 int sample_set_image(struct sample_set *set, const char *path, const char *file, const char *build_id,

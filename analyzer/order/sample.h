@@ -103,6 +103,9 @@ int sample_set_text(struct sample_set *set, const char *text, uint32_t *ret_numb
 /* The text with that number: "" for 0. */
 const char *sample_text(const struct sample_set *set, uint32_t number);
 
+/* Whether it is a goroutine, and not a thread of the system: their labels are "P.gN". */
+bool sample_is_goroutine(const struct sample_set *set, const struct sample_thread *thread);
+
 /* The number of an image. Images with the same build id are one, or without build ids those with the same
  * path; then the `file` that was given first is kept. `build_id` may be NULL. -ENOMEM. */
 int sample_set_image(struct sample_set *set, const char *path, const char *file, const char *build_id,

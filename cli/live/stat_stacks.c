@@ -89,8 +89,7 @@ static void print_group(FILE *out, const struct ordered *first, const struct ord
     const struct sample_set *set = first->set;
     const struct sample_thread *thread = &set->threads[first->thread];
 
-    text_print(out, "%zu %s%s:", first->same,
-               strchr(sample_text(set, thread->label), 'g') ? "goroutine" : "thread",
+    text_print(out, "%zu %s%s:", first->same, sample_is_goroutine(set, thread) ? "goroutine" : "thread",
                first->same == 1 ? "" : "s");
     for (size_t i = 0; i < first->same && i < LABELS_SHOWN; i++) {
         const struct sample_thread *member = &set->threads[members[i].thread];
