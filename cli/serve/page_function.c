@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/report/html.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/common/output.h"
@@ -13,11 +14,19 @@
 
 enum { ROWS_MAX = 300 };
 
-/* Each caller, or each callee, with its calls. */
-static const char callers_sql[] =
-    "SELECT caller, sum(calls) FROM call_graph WHERE run_id = ?1 AND callee = ?2 GROUP BY caller ORDER BY 2 DESC, 1";
-static const char callees_sql[] =
-    "SELECT callee, sum(calls) FROM call_graph WHERE run_id = ?1 AND caller = ?2 GROUP BY callee ORDER BY 2 DESC, 1";
+/* Callers before callees; the graph is worked out once for both. */
+static const char neighbours_sql[] =
+    "WITH edges AS MATERIALIZED (SELECT caller, callee, sum(calls) AS calls FROM call_graph "
+    "WHERE run_id = ?1 AND (caller = ?2 OR callee = ?2) GROUP BY caller, callee) "
+    "SELECT 0 AS side, caller AS name, calls FROM edges WHERE callee = ?2 "
+    "UNION ALL SELECT 1, callee, calls FROM edges WHERE caller = ?2 ORDER BY side, calls DESC, name";
+
+static const struct side {
+    const char *id, *title, *caption;
+} sides[] = {
+    {"callers", "Callers", "Functions that called it"},
+    {"callees", "Callees", "Functions that it called"},
+};
 
 static void put_link(const struct print *print, const char *name)
 {
@@ -30,31 +39,45 @@ static void put_link(const struct print *print, const char *name)
     page_function_link(out, print->runs[0], name);
 }
 
-static int put_table(const struct print *print, const char *caption, const char *sql, struct error *err)
+/* The rows of one side, from the one that has been read on. `*r`: as of cli_step(). */
+static void put_side(const struct print *print, int side, sqlite3_stmt *row, int *r, struct error *err)
 {
-    AUTO_STATEMENT *row = NULL;
     FILE *out = print->out;
     size_t count = 0;
-    int r = cli_prepare(print->store, &row, err, sql, 1, print->route->runs[0]);
 
-    if (r == 0 && db_bind(row, "it", print->route->runs[0], print->route->text) != SQLITE_OK)
-        return error_no_memory(err);
+    html_section_begin(out, sides[side].id, sides[side].title);
     fprintf(out,
             "<div class=\"table\" tabindex=\"0\"><table><caption>%s</caption><thead><tr><th>Function</th><th "
             "class=\"right\">Calls</th></tr></thead>\n<tbody>\n",
-            caption);
-    while (r == 0 && (r = cli_step(row, "Ti", err)) == 0 && count++ < ROWS_MAX) {
+            sides[side].caption);
+    for (; *r == 0 && sqlite3_column_int(row, 0) == side; *r = cli_step(row, "iTi", err)) {
+        if (count++ >= ROWS_MAX)
+            continue;
         fputs("<tr><th scope=\"row\">", out);
-        put_link(print, cli_text(row, 0));
+        put_link(print, cli_text(row, 1));
         fputs("</th>", out);
-        page_count_cell(out, (uint64_t)sqlite3_column_int64(row, 1));
+        page_count_cell(out, (uint64_t)sqlite3_column_int64(row, 2));
         fputs("</tr>\n", out);
     }
     fputs("</tbody></table></div>\n", out);
-    if (r == 0)
-        html_paragraph(out, "note", "The first %d are shown.", ROWS_MAX);
+    if (count > ROWS_MAX)
+        html_paragraph(out, "note", "The first %d of %zu are shown.", ROWS_MAX, count);
     else if (!count)
         html_paragraph(out, "note", "None.");
+    html_section_end(out);
+}
+
+static int put_neighbours(const struct print *print, struct error *err)
+{
+    AUTO_STATEMENT *row = NULL;
+    int r = cli_prepare(print->store, &row, err, neighbours_sql, 1, print->route->runs[0]);
+
+    if (r == 0 && db_bind(row, "it", print->route->runs[0], print->route->text) != SQLITE_OK)
+        return error_no_memory(err);
+    if (r == 0)
+        r = cli_step(row, "iTi", err);
+    for (int side = 0; r >= 0 && side < (int)ARRAY_SIZE(sides); side++)
+        put_side(print, side, row, &r, err);
     return r < 0 ? r : 0;
 }
 
@@ -77,13 +100,7 @@ int print_function(const struct print *print, struct error *err)
             print->runs[0]);
     page_text(out, times.output);
     fputs("</pre>\n", out);
-    html_section_begin(out, "callers", "Callers");
-    r = put_table(print, "Functions that called it", callers_sql, err);
-    html_section_end(out);
-    html_section_begin(out, "callees", "Callees");
-    if (r == 0)
-        r = put_table(print, "Functions that it called", callees_sql, err);
-    html_section_end(out);
+    r = put_neighbours(print, err);
     page_end(out);
     return r;
 }
